@@ -43,6 +43,8 @@ struct FingerprintInput<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     array: Option<&'a array::ArraySettings>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    array_drive: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     feedback: Option<&'a experiment::feedback::FeedbackSettings>,
     /// Digest of the saved device from which the run starts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,6 +87,7 @@ fn input_of(cell: &RunSpec, engine: &str) -> Result<String, LabError> {
         run: run_of(&cell.run),
         seed: cell.seed,
         array: cell.array.as_ref(),
+        array_drive: cell.array_drive,
         feedback: cell.feedback.as_ref(),
         snapshot: cell.snapshot.as_deref().map(digest_name).transpose()?,
     };

@@ -49,7 +49,8 @@ pub fn studio(command: &StudioArgs) -> Result<ExitOutcome, AnyError> {
 /// Session order of the command line, `None` without a target.
 fn order(command: &StudioArgs) -> Result<Option<SessionSpec>, LabError> {
     let Some(target) = &command.target else { return Ok(None) };
-    let order = SessionSpec { device: command.device.clone(), run: command.run.clone(), ..SessionSpec::default() };
+    let (device, array, run) = (command.device.clone(), command.array.clone(), command.run.clone());
+    let order = SessionSpec { device, array, run, ..SessionSpec::default() };
     order.with_target(target, &command.set.iter().cloned().collect()).map(Some)
 }
 

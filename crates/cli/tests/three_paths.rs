@@ -176,6 +176,7 @@ impl Case {
                 ..RunSettings::default()
             },
             array: None,
+            array_drive: None,
             feedback: None,
             ensemble: None,
             snapshot: None,

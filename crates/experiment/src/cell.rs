@@ -61,6 +61,9 @@ pub struct RunSpec {
     /// Array whose drives each are this device. `None`: the device alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<array::ArraySettings>,
+    /// Only this drive of the array runs, counted from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array_drive: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<feedback::FeedbackSettings>,
     /// Membership in the profile's ensemble, if an interval is requested.
@@ -72,6 +75,11 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// Array whose drives all run.
+    pub fn whole_array(&self) -> Option<&array::ArraySettings> {
+        self.array.as_ref().filter(|_| self.array_drive.is_none())
+    }
+
     /// Sets the limit of a scale search, unless the caller has. A cell must be complete, so its
     /// result must not depend on the memory of a later machine.
     pub(crate) fn resolve_scale(&mut self) -> Result<(), LabError> {

@@ -132,8 +132,8 @@ impl LiveRun {
             let problem = "a live run needs one scale. Give one, such as 1/512";
             return Err(LabError::invalid("scale", problem));
         }
-        if plan.cell().array.is_some() {
-            let problem = "a session does not show an array yet. Use `warp run --array`";
+        if plan.cell().whole_array().is_some() {
+            let problem = "a live run has one drive. Choose a drive of the array";
             return Err(LabError::invalid("array", problem));
         }
         let checkpoints = RunCheckpoints::new(&plan, account);

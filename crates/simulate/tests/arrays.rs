@@ -44,6 +44,7 @@ fn cell(array: &str, device: &str, jobs: &str, run: RunSettings) -> RunSpec {
         workload: fio::parse(jobs, "test.fio").unwrap_or_else(|error| panic!("{error}")).into(),
         run,
         array,
+        array_drive: None,
         feedback: None,
         snapshot: None,
     }
@@ -249,6 +250,28 @@ fn results_do_not_depend_on_the_number_of_threads() {
         serde_json::to_string(&pool.install(run)).expect("a result is JSON")
     };
     assert_eq!(json(1), json(3));
+}
+
+#[test]
+fn a_drive_that_runs_alone_ends_as_in_its_array() {
+    let jobs = "[one]\nrw=randrw\nbsrange=4k-256k\nnorandommap\n[other]\nrw=write\nbs=96k\n";
+    for array in [
+        "raid0,drives=2",
+        "raid10,drives=4",
+        "raid5,drives=4",
+        "raid6,drives=5,parity_placement=own_handle,coalesce=false",
+        "raid5,drives=3,chunk=16KiB,write_policy=full_stripe,over_provisioning=0.25",
+    ] {
+        let whole = cell(array, &device(64, 2), jobs, settings(1.5));
+        let together = try_run(whole.clone()).expect("a run");
+        for drive in &array_of(&together).drives {
+            let alone = RunSpec { array_drive: Some(drive.drive), ..whole.clone() };
+            let alone = try_run(alone).expect("a run");
+            assert!(alone.array.is_none() && alone.complete, "{array}");
+            assert_eq!(alone.stats, drive.stats, "drive {} of {array}", drive.drive);
+            assert_eq!(alone.wear, drive.wear, "drive {} of {array}", drive.drive);
+        }
+    }
 }
 
 #[test]

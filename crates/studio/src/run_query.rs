@@ -158,8 +158,11 @@ impl RunQuery {
         };
         let cells = runs.iter().map(cell_of).collect::<Result<Vec<&RunSpec>, LabError>>()?;
         let made = self.build_spec(runs, &cells, settings.drive_writes)?;
-        let ordered = SessionPlan::new(made.spec.clone(), &made.files)?.cells()?;
-        for ((run, cell), ordered) in runs.iter().zip(&cells).zip(&ordered) {
+        let plan = SessionPlan::new(made.spec.clone(), &made.files)?;
+        let mut ordered: Vec<_> = plan.order.lanes.iter().zip(plan.cells()?).collect();
+        // The drives of an array have one run.
+        ordered.dedup_by_key(|(lane, _)| lane.run_name().to_string());
+        for ((run, cell), (_, ordered)) in runs.iter().zip(&cells).zip(&ordered) {
             self.compare(run, cell, ordered)?;
         }
         Ok(made)
@@ -235,7 +238,7 @@ impl RunQuery {
             values if values.is_empty() => cell.workload_name.clone(),
             values => values.join(", "),
         };
-        let lane = |cell: &&RunSpec| LaneSpec { name: name(cell), variants: coordinates(cell), set: set.clone() };
+        let lane = |cell: &&RunSpec| LaneSpec::new(&name(cell), coordinates(cell), &set);
         cells.iter().map(lane).collect()
     }
 
@@ -280,7 +283,7 @@ fn input_of(cell: &RunSpec) -> Map<String, Value> {
             .flatten()
             .map(|(name, value)| (name.clone(), value.clone())),
     );
-    for place in ["key", "workload_name", "ensemble", "seeds", "variants"] {
+    for place in ["key", "workload_name", "ensemble", "seeds", "variants", "array_drive"] {
         fields.remove(place);
     }
     fields

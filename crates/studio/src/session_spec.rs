@@ -10,6 +10,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use experiment::change::parse_array;
 use experiment::{
     Experiment, LabError, RunChange, RunOptions, RunOverrides, RunSet, RunSettings, RunSpec, ScaleChoice,
     WorkloadChoice, scaled_model,
@@ -43,6 +44,9 @@ pub struct SessionSpec {
     pub workload: Option<SessionWorkload>,
     /// Device of the catalogue [default: the experiment's only device].
     pub device: Option<String>,
+    /// Array of the devices in one line, as `--array` of `warp run`. Each drive becomes a lane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<String>,
     /// Options of the runs. In JSON, the options are keys of the order, some with shorter names.
     #[serde(flatten, with = "order_options")]
     pub run: RunOptions,
@@ -105,6 +109,9 @@ pub struct LaneSpec {
     /// Settings of the device by dotted path. Paths below `workload.` set the workload.
     #[serde(default)]
     pub set: Table,
+    /// Drive of the array that the lane shows, counted from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive: Option<u16>,
 }
 
 /// Fork of another run.
@@ -261,8 +268,21 @@ impl SessionSpec {
 }
 
 impl LaneSpec {
-    fn new(name: &str, variants: Vec<String>, set: &Table) -> LaneSpec {
-        LaneSpec { name: name.to_string(), variants, set: set.clone() }
+    pub fn new(name: &str, variants: Vec<String>, set: &Table) -> LaneSpec {
+        LaneSpec { name: name.to_string(), variants, set: set.clone(), drive: None }
+    }
+
+    /// Name of the lane's run. All drives of an array have the same run.
+    pub fn run_name(&self) -> &str {
+        let of_drive = self.drive.map(|drive| format!(", drive {drive}")).unwrap_or_default();
+        self.name.strip_suffix(&of_drive).unwrap_or(&self.name)
+    }
+
+    /// Lanes of the drives of an array.
+    fn of_drives(&self, drives: u16) -> impl Iterator<Item = LaneSpec> + use<'_> {
+        let lane =
+            |drive| LaneSpec { name: format!("{}, drive {drive}", self.name), drive: Some(drive), ..self.clone() };
+        (0..drives).map(lane)
     }
 }
 
@@ -304,7 +324,43 @@ impl SessionPlan {
         let mut folder = None;
         let workload = order.workload.as_ref().map(|workload| choice(workload, granted, &mut folder)).transpose()?;
         let experiment = base_experiment(&order, granted, workload.as_ref())?;
-        Ok(SessionPlan { order, experiment, workload, folder })
+        let mut plan = SessionPlan { order, experiment, workload, folder };
+        plan.divide_arrays()?;
+        Ok(plan)
+    }
+
+    /// Replaces each lane on an array by a lane for each drive.
+    fn divide_arrays(&mut self) -> Result<(), LabError> {
+        let mut lanes = Vec::new();
+        for lane in &self.order.lanes {
+            let cell = self.cell(lane)?.1;
+            match cell.whole_array() {
+                Some(array) if array.drives as usize > LANES_MAX => {
+                    let problem = format!(
+                        "an array of {} drives needs as many lanes, but a session has at most {LANES_MAX}. Use fewer \
+                         drives, or `warp run --array`",
+                        array.drives
+                    );
+                    return Err(LabError::invalid(&format!("lane {}", lane.name), problem));
+                }
+                Some(array) => lanes.extend(lane.of_drives(array.drives)),
+                None => lanes.push(lane.clone()),
+            }
+        }
+        let is_divided = lanes.len() > self.order.lanes.len();
+        if is_divided && !self.order.forks.is_empty() {
+            let problem = "a fork continues one drive. Give each drive of the array a lane (\"drive\": 0 and so on)";
+            return Err(LabError::invalid("forks", problem));
+        }
+        self.order.lanes = lanes;
+        self.order.check()
+    }
+
+    /// Array settings of all lanes.
+    pub fn array_change(&self) -> Result<RunChange, LabError> {
+        let array = self.order.array.as_deref().map(parse_array).transpose();
+        let array = array.map_err(|problem| LabError::invalid("array", problem))?;
+        Ok(RunChange::from_settings(&array.unwrap_or_default()))
     }
 
     /// Prepares the initial lanes. `reserve` reserves the memory of each lane.
@@ -359,7 +415,7 @@ impl SessionPlan {
     fn cell(&self, order: &LaneSpec) -> Result<(RunSettings, RunSpec), LabError> {
         check_name(LANE_NAME, &order.name)?;
         check_set(&order.set)?;
-        let selected = self.experiment.select(&self.selection(order));
+        let selected = self.experiment.select(&self.selection(order)?);
         let RunSet { settings, mut cells, .. } = selected.map_err(|error| self.lane_error(order, &error))?;
         if cells.len() != 1 {
             let names: Vec<String> = cells.iter().take(4).map(|cell| cell.key.to_string()).collect();
@@ -371,7 +427,12 @@ impl SessionPlan {
             );
             return Err(LabError::invalid(&format!("lane {}", order.name), problem));
         }
-        Ok((settings, cells.remove(0)))
+        let cell = RunSpec { array_drive: order.drive, ..cells.remove(0) };
+        if order.drive.is_some() && cell.array.is_none() {
+            let problem = "it shows a drive of an array, but its run has none. Give an array, or leave \"drive\" out";
+            return Err(LabError::invalid(&format!("lane {}", order.name), problem));
+        }
+        Ok((settings, cell))
     }
 
     /// Error of a lane, with the names of its order.
@@ -380,18 +441,19 @@ impl SessionPlan {
     }
 
     /// Selection of a lane, with the same options as `warp run`.
-    fn selection(&self, lane: &LaneSpec) -> RunOverrides {
+    fn selection(&self, lane: &LaneSpec) -> Result<RunOverrides, LabError> {
         let mut run = self.order.run.clone();
         run.seeds.get_or_insert_with(|| vec![FIRST_SEED]);
         if !lane.variants.is_empty() {
             run.variants = Some(lane.variants.clone());
         }
-        RunOverrides {
-            run,
-            change: RunChange { workload: self.workload.clone(), ..RunChange::from_settings(&lane.set) },
-            device: self.order.device.clone(),
-            ..RunOverrides::default()
+        if lane.drive.is_some() {
+            // The drives of an array run alone, without a common clock.
+            run.timed.get_or_insert(false);
         }
+        let mut change = self.array_change()?;
+        change.extend(&RunChange { workload: self.workload.clone(), ..RunChange::from_settings(&lane.set) });
+        Ok(RunOverrides { run, change, device: self.order.device.clone(), ..RunOverrides::default() })
     }
 
     /// Replaces temporary paths in a message by the file names of the order.
@@ -582,6 +644,17 @@ mod tests {
         ] {
             let refused = refusal(text);
             assert!(refused.contains(says), "{text}: {refused}");
+        }
+        for (array, says) in [
+            ("raid5,drives=9", "an array of 9 drives needs as many lanes"),
+            ("raid7,drives=3", "array: level"),
+            ("raid1,drives=2,event=fail 1 at 1", "events, if each drive runs alone"),
+        ] {
+            let text = format!(
+                r#"{{"array":"{array}","lanes":[{{"name":"a"}}],"workload":{{"name":"kvcache_202206"}},"device":"ssd_a","scale":"1/512","drive_writes":1.0}}"#
+            );
+            let refused = refusal(&text);
+            assert!(refused.contains(says), "{array}: {refused}");
         }
         let lanes: Vec<String> = (0..9).map(|lane| format!("{{\"name\":\"{lane}\"}}")).collect();
         let many = format!("{{\"experiment\":\"three_stream\",\"lanes\":[{}]}}", lanes.join(","));

@@ -103,6 +103,31 @@ fn lanes_side_by_side_end_as_runs_that_nobody_watched() {
     studio.stop();
 }
 
+#[test]
+fn the_drives_of_an_array_are_lanes_and_end_as_in_its_run() {
+    let studio = start();
+    let mut order = small_order();
+    order["array"] = "raid5,drives=3".into();
+    let id = begin(studio.local_address(), &order);
+    let mut page = watch(&studio, &id);
+    let session = page.text("session");
+    let names: Vec<&str> =
+        session["lanes"].as_array().expect("lanes").iter().filter_map(|lane| lane["name"].as_str()).collect();
+    assert_eq!(names, ["FDP, drive 0", "FDP, drive 1", "FDP, drive 2"]);
+    page.send(&json!({ "do": "play" }));
+    let found = results(&mut page, 3);
+    let array: Vec<(&str, toml::Value)> = vec![("array.level", "raid5".into()), ("array.drives", 3.into())];
+    let drives = unwatched("FDP", &array).array.expect("the run has an array").drives;
+    for (cell, drive) in found.iter().zip(&drives) {
+        assert_eq!(cell["host_bytes_written"].as_u64(), Some(drive.stats.host_bytes_written()));
+        assert_eq!(cell["media_bytes_written"].as_u64(), Some(drive.stats.media_bytes_written()));
+    }
+    let toml = get(studio.local_address(), &format!("/api/sessions/{id}/export/experiment.toml")).text();
+    assert_eq!(toml.matches("[[variants]]").count(), 1, "the drives are one run: {toml}");
+    assert!(toml.contains("level = \"raid5\""), "{toml}");
+    studio.stop();
+}
+
 /// Frames add up to the state, and series grow.
 #[test]
 fn frames_add_up_to_what_a_page_that_comes_later_is_told() {

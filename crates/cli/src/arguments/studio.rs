@@ -24,6 +24,10 @@ pub struct StudioArgs {
     /// Change a setting of the device or the workload, such as --set geometry.over_provisioning=0.2
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment, requires = "target")]
     pub set: Vec<(String, Value)>,
+    /// Show the drives of an array of the device side by side, such as raid5,drives=4
+    /// (docs/reference/arrays.md)
+    #[arg(long, value_name = "LEVEL,NAME=VALUE", requires = "target")]
+    pub array: Option<String>,
     /// Address and port on which to serve the page (addresses other than loopback need --token)
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8090")]
     pub listen: SocketAddr,

@@ -321,6 +321,7 @@ impl Experiment {
         let array = (!all.array.is_empty()).then(|| self.array_of(all.array)).transpose()?;
         Ok(RunSpec {
             array,
+            array_drive: None,
             key,
             seed,
             device,

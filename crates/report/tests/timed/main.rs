@@ -45,6 +45,7 @@ fn cell(jobs: &str, settings: RunSettings) -> RunSpec {
         workload: fio::parse(jobs, "test.fio").unwrap_or_else(|error| panic!("{error}")).into(),
         run: settings,
         array: None,
+        array_drive: None,
         feedback: None,
         snapshot: None,
     }

@@ -148,7 +148,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
             drive: RunDrive::new(device, &plan),
             placer,
             ahead: SecondThread::None,
-            stage: Stage::Filling(Box::new(Fill::new(&plan)), workload),
+            stage: Stage::Filling(Box::new(Fill::new(&plan)?), workload),
             complete: true,
             filled: FillSummary::default(),
             ended_at: RunPosition::default(),

@@ -11,6 +11,7 @@ use super::plan::RunPlan;
 use super::series::SampleSeries;
 use super::untimed::{UntimedPosition, UntimedStage};
 use crate::run_recorder::RunRecorder;
+use experiment::cell::RunSpec;
 use experiment::error::LabError;
 
 /// Checkpoint of a run without virtual time: the device and the progress of the workload.
@@ -98,7 +99,10 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         };
         let alike = DeviceConfig { gc: self.plan.config.gc.clone(), ..plan.config.clone() };
         let listens = self.placer.is_some() || plan.cell().feedback.is_some();
-        if listens || alike != self.plan.config || plan.cell().snapshot.is_some() {
+        let has_other_array =
+            |cell: &RunSpec| (&cell.array, cell.array_drive) != (&plan.cell().array, plan.cell().array_drive);
+        let is_other = has_other_array(self.plan.cell()) || plan.cell().snapshot.is_some();
+        if listens || alike != self.plan.config || is_other {
             return Ok(None);
         }
         let mut device = self.drive.device.try_clone().map_err(no_memory)?;

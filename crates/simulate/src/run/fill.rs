@@ -1,13 +1,18 @@
-//! Sequential fill of a drive before the workload, without directives, in extents of up to 1 MiB.
+//! Sequential fill of a drive before the workload, without directives, in extents of up to 1 MiB. A
+//! drive of an array gets its part of the fill of the array.
 
+use experiment::error::LabError;
 use ssd::{Lpn, Nanos};
 
+use super::array_member::MemberFill;
 use super::drive::RunDrive;
 use super::plan::RunPlan;
 use super::progress::ProgressObserver;
 
 /// Fill of a drive in progress.
 pub(super) struct Fill {
+    /// Requests of the fill of an array.
+    member: Option<MemberFill>,
     /// Completion times of the extents in flight, if the device has timing.
     completions: [Nanos; Fill::IN_FLIGHT],
     now: Nanos,
@@ -33,14 +38,15 @@ impl Fill {
     /// Maximum extents of a step.
     const STEP_EXTENTS: u64 = 1024;
 
-    pub(super) fn new(plan: &RunPlan) -> Fill {
-        Fill {
+    pub(super) fn new(plan: &RunPlan) -> Result<Fill, LabError> {
+        Ok(Fill {
+            member: plan.member_fill()?,
             completions: [0; Fill::IN_FLIGHT],
             now: 0,
             filled: FillSummary::default(),
             pages_left: (plan.cell().run.precondition_drive_writes * f64::from(plan.layout.logical_pages)) as u64,
             next_lpn: 0,
-        }
+        })
     }
 
     pub(super) fn filled(&self) -> FillSummary {
@@ -55,6 +61,9 @@ impl Fill {
         extents: u64,
         watch: &dyn ProgressObserver,
     ) -> bool {
+        if self.member.is_some() {
+            return self.advance_member(drive, extents, watch);
+        }
         let (page_bytes, logical_pages) = (plan.layout.page_bytes, plan.layout.logical_pages);
         let extent = ((1 << 20) / page_bytes).max(1) as u32;
         for _ in 0..extents.min(Fill::STEP_EXTENTS) {
@@ -83,6 +92,21 @@ impl Fill {
         }
         drive.write_out();
         true
+    }
+
+    /// As [`Fill::advance`], for a drive of an array.
+    fn advance_member(&mut self, drive: &mut RunDrive, extents: u64, watch: &dyn ProgressObserver) -> bool {
+        let requests = self.member.iter_mut().flatten();
+        let taken = requests.take(extents.min(Fill::STEP_EXTENTS) as usize);
+        let before = self.filled.extents;
+        for request in taken.take_while(|_| !watch.should_stop()) {
+            let bytes = drive.execute(&request);
+            watch.add_completed(bytes);
+            self.filled.extents += 1;
+            self.filled.bytes += bytes;
+        }
+        drive.write_out();
+        self.filled.extents > before
     }
 
     /// Ends the fill. A device with timing idles to complete deferred work before the workload.

@@ -15,7 +15,9 @@
 
 mod active_run;
 mod array;
+mod array_member;
 mod array_result;
+mod array_writes;
 mod checkpoint;
 mod drive;
 mod fill;
@@ -128,7 +130,7 @@ fn run_cell(
     threads: usize,
     watch: &dyn ProgressObserver,
 ) -> Result<RunResult, LabError> {
-    if plan.cell().array.is_some() {
+    if plan.cell().whole_array().is_some() {
         return array::run(plan, options, watch);
     }
     let mut run = ActiveRun::begin(plan, options)?;

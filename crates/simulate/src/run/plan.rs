@@ -10,6 +10,7 @@ use workload::fio::{Schedule, StreamSummary, plan_streams};
 use workload::trace::TimedSource;
 use workload::{RequestSource, ScaledModel, WorkloadTarget};
 
+use super::array_member::{MemberFill, MemberSource, drive_seed};
 use super::result::RunResult;
 use crate::feedback;
 use crate::request_mapper::RequestMapper;
@@ -60,14 +61,19 @@ impl BuiltWorkload {
     fn build(
         cell: &RunSpec,
         config: &DeviceConfig,
-        mapper: RequestMapper,
+        (layout, handles): (&DeviceLayout, &[RuhId]),
         target: &WorkloadTarget,
     ) -> Result<BuiltWorkload, LabError> {
         if config.timing.is_some() && cell.array.is_none() {
+            let mapper = RequestMapper::new(layout, handles);
             let runner = Runner::new(&cell.workload, target, cell.seed, &cell.run, mapper)?;
             return Ok(BuiltWorkload::Timed(Box::new(runner)));
         }
-        Ok(BuiltWorkload::Untimed(cell.workload.source(target, cell.seed)?))
+        let source = cell.workload.source(target, cell.seed)?;
+        Ok(BuiltWorkload::Untimed(match member_fill(cell, layout, handles)? {
+            Some(fill) => Box::new(MemberSource::new(source, fill, |capacity| cell.run.write_bytes(capacity))),
+            None => source,
+        }))
     }
 
     /// Upper bound of the memory of the workload and of its measurements, bytes.
@@ -152,7 +158,8 @@ impl DeviceSetup {
     fn new(cell: &RunSpec, scale: Scale) -> Result<DeviceSetup, LabError> {
         let full = DeviceLayout::new(&cell.device)
             .map_err(|error| LabError::Device { device: cell.key.device.clone(), error })?;
-        let (config, layout) = scaled_model::scaled_config(&cell.key.device, &cell.device, scale)?;
+        let (mut config, layout) = scaled_model::scaled_config(&cell.key.device, &cell.device, scale)?;
+        config.seed = drive_seed(config.seed, cell.array_drive.unwrap_or(0).into());
         let handles = cell.run.namespace_handles(&cell.key.to_string(), &layout)?;
         let of_device = PlacementList::new(&handles, layout.groups).count();
         let of_workload = match &cell.array {
@@ -164,14 +171,14 @@ impl DeviceSetup {
                 .map_err(|problem| array_refusal(cell, problem)),
             None => Ok(device_bytes),
         };
-        let capacity_bytes = capacity(layout.capacity_bytes())?;
+        let of_host = capacity(layout.capacity_bytes())?;
         let target = WorkloadTarget {
             device_bytes: capacity(full.capacity_bytes())?,
             endless: cell.run.drive_writes.is_some(),
             placement_count: of_workload,
             scaled_model: (scale != Scale::FULL).then_some(ScaledModel {
                 denominator: u64::from(scale.0),
-                device_bytes: capacity_bytes,
+                device_bytes: of_host,
                 mapping_unit_bytes: layout.page_bytes,
                 // The chunks of an array keep their size.
                 keep_requests: config.timing.is_some() || cell.array.is_some(),
@@ -182,10 +189,10 @@ impl DeviceSetup {
             workload_bytes: BuiltWorkload::memory_bytes(cell, &config, &layout, &target)?,
             scale,
             config,
-            layout,
             handles,
             target,
-            capacity_bytes,
+            capacity_bytes: if cell.array_drive.is_some() { layout.capacity_bytes() } else { of_host },
+            layout,
         })
     }
 
@@ -193,7 +200,8 @@ impl DeviceSetup {
     fn maps_bytes(&self, cell: &RunSpec) -> u64 {
         let of_device = self.layout.memory_bytes();
         cell.array.as_ref().map_or(of_device, |array| {
-            u64::from(array.drives) * of_device + array::Array::memory_bytes(array, self.layout.capacity_bytes())
+            let drives = cell.whole_array().map_or(1, |array| u64::from(array.drives));
+            drives * of_device + array::Array::memory_bytes(array, self.layout.capacity_bytes())
         })
     }
 
@@ -208,6 +216,14 @@ impl DeviceSetup {
             workload_bytes: self.workload_bytes,
         }
     }
+}
+
+/// Fill of the drive of an array that runs alone, if it is one.
+fn member_fill(cell: &RunSpec, layout: &DeviceLayout, handles: &[RuhId]) -> Result<Option<MemberFill>, LabError> {
+    let Some((array, drive)) = cell.array.as_ref().zip(cell.array_drive) else { return Ok(None) };
+    let member = (layout.capacity_bytes(), PlacementList::new(handles, layout.groups).count());
+    let fill = MemberFill::new(array, drive, member, cell.run.precondition_drive_writes);
+    fill.map(Some).map_err(|problem| array_refusal(cell, problem))
 }
 
 fn array_refusal(cell: &RunSpec, problem: String) -> LabError {
@@ -225,7 +241,14 @@ fn check_array(cell: &RunSpec, layout: &DeviceLayout) -> Result<(), LabError> {
         );
         return Err(array_refusal(cell, problem));
     }
+    if let Some(drive) = cell.array_drive.filter(|drive| *drive >= array.drives) {
+        let problem = format!("drive {drive} does not exist. The array has the drives 0 to {}", array.drives - 1);
+        return Err(array_refusal(cell, problem));
+    }
+    let is_alone = cell.array_drive.is_some();
     let refused = [
+        ("virtual time, if each drive runs alone (--timed),", is_alone && cell.device.timing.is_some()),
+        ("events, if each drive runs alone,", is_alone && !array.events.is_empty()),
         ("feedback", cell.feedback.is_some()),
         ("a snapshot (--load-snapshot)", cell.snapshot.is_some()),
         ("replay (--replay)", cell.run.replay.is_some()),
@@ -327,9 +350,11 @@ impl RunPlan {
         RunPlan::with_device(DeviceSetup::new(&self.cell, scale)?, self.cell.clone(), false)
     }
 
-    /// Bytes that the host must write. `None`: the workload ends by itself.
+    /// Bytes that the host must write. `None`: the workload ends by itself, or the host writes to a
+    /// whole array of which this is one drive.
     pub fn write_bytes(&self) -> Option<u64> {
-        self.cell.run.write_bytes(self.capacity_bytes)
+        let is_member = self.cell.array_drive.is_some();
+        self.cell.run.write_bytes(self.capacity_bytes).filter(|_| !is_member)
     }
 
     /// Capacity of the device or array in this run, bytes.
@@ -339,7 +364,7 @@ impl RunPlan {
 
     /// Capacity of the device, or of all devices of the array together, bytes.
     pub(super) fn drives_bytes(&self) -> u64 {
-        let drives = self.cell.array.as_ref().map_or(1, |array| u64::from(array.drives));
+        let drives = self.cell.whole_array().map_or(1, |array| u64::from(array.drives));
         drives * self.layout.capacity_bytes()
     }
 
@@ -370,7 +395,7 @@ impl RunPlan {
         let mut waiting = None;
         let mut owners = None;
         if is_built || cell.feedback.is_some() {
-            let workload = BuiltWorkload::build(&cell, &config, RequestMapper::new(&layout, &handles), &target)?;
+            let workload = BuiltWorkload::build(&cell, &config, (&layout, &handles), &target)?;
             if let BuiltWorkload::Untimed(source) = &workload {
                 cell.run.check_untimed(&cell.key.to_string())?;
                 if !target.endless && source.share_done().is_none() {
@@ -507,11 +532,16 @@ impl RunPlan {
         RequestMapper::new(&self.layout, &self.handles)
     }
 
+    /// Fill of the drive of an array that runs alone, if it is one.
+    pub(super) fn member_fill(&self) -> Result<Option<MemberFill>, LabError> {
+        member_fill(&self.cell, &self.layout, &self.handles)
+    }
+
     /// Returns the workload at its beginning.
     pub(super) fn workload(&self) -> Result<BuiltWorkload, LabError> {
         let built = self.workload.lock().expect("nobody panics with it").take();
         built.map_or_else(
-            || BuiltWorkload::build(&self.cell, &self.config, self.mapper(), &self.target),
+            || BuiltWorkload::build(&self.cell, &self.config, (&self.layout, &self.handles), &self.target),
             |(workload, _permit)| Ok(workload),
         )
     }

@@ -40,7 +40,9 @@ fn file_beside(material: &ExportData) -> Option<&str> {
 fn table(material: &ExportData) -> (Table, Vec<&str>) {
     let experiment = &material.prepared.experiment;
     let is_in = |lane: &&ExportLane| lane.branch.is_none_or(|branch| branch.forked == Some(ForkStart::FromStart));
-    let (lanes, left_out): (Vec<&ExportLane>, Vec<&ExportLane>) = material.lanes.iter().partition(is_in);
+    let (mut lanes, left_out): (Vec<&ExportLane>, Vec<&ExportLane>) = material.lanes.iter().partition(is_in);
+    // The drives of an array have one run.
+    lanes.dedup_by_key(|lane| lane.plan.order.run_name());
     let first = lanes[0];
     let mut table = Table::from_iter([("title".to_string(), material.prepared.experiment.title.as_str().into())]);
     for (key, text) in [("source", &experiment.source), ("notes", &experiment.notes)] {
@@ -56,7 +58,9 @@ fn table(material: &ExportData) -> (Table, Vec<&str>) {
     let workload = workload.map(|workload| file_beside(material).map_or_else(|| value(workload), Value::from));
     table.extend(workload.map(|workload| ("workload".to_string(), workload)));
     table.insert("run".to_string(), run_settings(first));
-    let common = change_table(&experiment.change);
+    let mut common = experiment.change.clone();
+    common.extend(&material.prepared.array_change().expect("the session was prepared"));
+    let common = change_table(&common);
     table.extend((!common.is_empty()).then(|| ("change".to_string(), Value::Table(common))));
     let variants = lanes.iter().map(|lane| {
         let mut change = change(experiment, lane);
@@ -64,7 +68,7 @@ fn table(material: &ExportData) -> (Table, Vec<&str>) {
             change.workload = None;
         }
         let mut variant = change_table(&change);
-        variant.insert("name".to_string(), lane.plan.order.name.as_str().into());
+        variant.insert("name".to_string(), lane.plan.order.run_name().into());
         Value::Table(variant)
     });
     table.insert("variants".to_string(), Value::Array(variants.collect()));

@@ -95,6 +95,30 @@ test("paused, set back and gone on, a run ends with the same integers", async ()
     await close(page);
 });
 
+test("the drives of an array stand side by side and end as in the command", async () => {
+    const page = await newPage(browser);
+    await page.goto(server.address);
+    await page.getByPlaceholder(/Search/).fill("three_stream");
+    await page.locator(".choices li").filter({ hasText: /three_stream$/ }).first().click();
+    for (const variant of ["Mixed", "NoFDP"]) await page.getByText(variant, { exact: true }).click();
+    await page.getByText("80/20", { exact: true }).click();
+    await page.getByLabel("scale of the model").selectOption({ label: "1/2048" });
+    await page.getByLabel("drive writes", { exact: true }).fill("2");
+    await page.getByLabel("array of drives").fill("raid7,drives=4");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    assert.match(await page.locator(".begin [role=alert]").textContent(), /level "raid7" is unknown\. Use raid0/);
+    await page.getByLabel("array of drives").fill("raid5,drives=4");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForSelector(".transport");
+    await playToTheEnd(page);
+    assert.deepEqual(await page.locator(".lane-name h2").allTextContents(), [0, 1, 2, 3].map((drive) => `FDP, drive ${drive}`));
+    const { drives } = (await commandCells("--variant", "FDP", "--array", "raid5,drives=4")).FDP.array;
+    const copied = (owners) => owners.map((owner) => owner.gc_pages_copied);
+    const ended = cellsOf(await results(page.url().split("/").at(-1)));
+    assert.deepEqual(ended.map((cell) => copied(cell.owners)), drives.map(({ stats }) => copied([...stats.handles, stats.shared])));
+    await close(page);
+});
+
 test("a fork with another over-provisioning runs beside, and is what the command says", async () => {
     const { id, page } = await open(threeStreams(["NoFDP"]));
     await seek(page, 0.5);

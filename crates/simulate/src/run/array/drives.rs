@@ -3,9 +3,9 @@
 use array::{Array, ArraySettings, MemberIo};
 use rayon::prelude::*;
 use ssd::{CompletionTime, Device, DeviceStats, Nanos, Occupancy};
-use workload::random::mix;
 use workload::{IoRequest, RequestOperation};
 
+use super::super::array_member::drive_seed;
 use super::super::array_result::{ArrayDriveResult, CauseCounts};
 use super::super::drive::RunDrive;
 use super::super::plan::RunPlan;
@@ -61,12 +61,10 @@ impl<'a> ArrayDrives<'a> {
         Ok(drives)
     }
 
-    /// Creates a new drive. The first one has the seed of the run, others have seeds derived from it.
+    /// Creates a new drive.
     fn make_drive(&mut self) -> RunDrive {
         let mut config = self.plan.config.clone();
-        if self.drives_made > 0 {
-            config.seed = mix(config.seed ^ mix(self.drives_made));
-        }
+        config.seed = drive_seed(config.seed, self.drives_made);
         self.drives_made += 1;
         if !self.has_clock {
             config.timing = None;

@@ -13,7 +13,7 @@
 mod drives;
 mod timed;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use array::{ArrayAction, ArrayEvent, MemberIo};
 use ssd::WearSummary;
@@ -22,6 +22,7 @@ use workload::{IoRequest, RequestOperation};
 use self::drives::ArrayDrives;
 use self::timed::TimedLoop;
 use super::array_result::{ArrayResult, RebuildResult};
+use super::array_writes::{FillWrites, StripeWrites};
 use super::options::ExecutionOptions;
 use super::plan::RunPlan;
 use super::progress::ProgressObserver;
@@ -31,17 +32,15 @@ use super::untimed::{BATCH_REQUESTS, UntimedStage};
 use crate::timed::result::TimedResult;
 use experiment::error::LabError;
 
-/// Length of a write that fills the array.
-const FILL_BYTES: u64 = 1 << 20;
-
 /// Progress of a run on an array.
 struct ArrayRun<'a> {
     plan: &'a RunPlan,
     drives: ArrayDrives<'a>,
     /// Member I/O of the current request.
     ios: Vec<MemberIo>,
-    /// Write of each stream that waits for the rest of its stripe.
-    pending: BTreeMap<u16, IoRequest>,
+    stripes: StripeWrites,
+    /// Requests that the array receives next.
+    ready: Vec<IoRequest>,
     /// Bytes of the workload: reads, writes, deallocations.
     host_bytes: [u64; 3],
     events: VecDeque<ArrayEvent>,
@@ -76,7 +75,8 @@ pub(super) fn run(
         plan,
         drives,
         ios: Vec::new(),
-        pending: BTreeMap::new(),
+        stripes: StripeWrites::default(),
+        ready: Vec::new(),
         host_bytes: [0; 3],
         events: settings.events.iter().copied().collect(),
         rebuilds: Vec::new(),
@@ -106,68 +106,39 @@ pub(super) fn run(
 impl ArrayRun<'_> {
     /// Writes the capacity of the array in order, without directives and without time.
     fn fill(&mut self, watch: &dyn ProgressObserver) {
-        let capacity_bytes = self.drives.array.capacity_bytes();
-        let mut left = (self.plan.cell().run.precondition_drive_writes * capacity_bytes as f64) as u64;
-        left -= left % array::PAGE_BYTES;
-        let mut offset_bytes = 0;
-        while left > 0 && !watch.should_stop() {
-            let bytes = FILL_BYTES.min(capacity_bytes - offset_bytes).min(left);
-            let operation = RequestOperation::Write;
-            self.submit(&IoRequest { stream: 0, operation, offset_bytes, bytes: bytes as u32, placement: None });
-            offset_bytes = (offset_bytes + bytes) % capacity_bytes;
-            left -= bytes;
-            watch.add_completed(bytes);
+        let drive_writes = self.plan.cell().run.precondition_drive_writes;
+        for write in FillWrites::new(self.drives.array.capacity_bytes(), drive_writes) {
+            if watch.should_stop() {
+                break;
+            }
+            self.submit(&write);
+            watch.add_completed(write.bytes.into());
         }
         self.flush();
         self.drives.execute_queues();
         self.host_bytes = [0; 3];
     }
 
-    /// Counts a request and executes it. A write that does not end its stripe waits for the next
-    /// one of its stream.
+    /// Counts a request and executes what is ready.
     fn submit(&mut self, request: &IoRequest) {
         self.host_bytes[request.operation as usize] += u64::from(request.bytes);
-        let array = &self.drives.array;
-        if request.operation != RequestOperation::Write || !array.settings().coalesces() {
-            if request.operation == RequestOperation::Trim {
-                self.flush();
-            }
-            return self.execute(request);
-        }
-        let stripe_bytes = array.stripe_bytes();
-        let mut write = *request;
-        if let Some(before) = self.pending.remove(&request.stream) {
-            let continues = before.offset_bytes + u64::from(before.bytes) == request.offset_bytes
-                && before.placement == request.placement;
-            match before.bytes.checked_add(request.bytes).filter(|_| continues) {
-                Some(bytes) => write = IoRequest { bytes, ..before },
-                None => self.execute(&before),
-            }
-        }
-        let end = write.offset_bytes + u64::from(write.bytes);
-        let whole_end = (end / stripe_bytes * stripe_bytes).max(write.offset_bytes);
-        let whole = IoRequest { bytes: (whole_end - write.offset_bytes) as u32, ..write };
-        if whole.bytes > 0 {
-            self.execute(&whole);
-        }
-        if end > whole_end {
-            let rest = IoRequest { offset_bytes: whole_end, bytes: (end - whole_end) as u32, ..write };
-            self.pending.insert(request.stream, rest);
-        }
+        self.stripes.submit(request, &self.drives.array, &mut self.ready);
+        self.execute();
     }
 
     /// Executes the writes that wait for the rest of their stripes.
     fn flush(&mut self) {
-        for write in std::mem::take(&mut self.pending).values() {
-            self.execute(write);
-        }
+        self.stripes.flush(&mut self.ready);
+        self.execute();
     }
 
-    /// Translates a request and queues its member I/O.
-    fn execute(&mut self, request: &IoRequest) {
-        self.ios.clear();
-        self.drives.array.translate(request, &mut self.ios);
-        self.drives.queue(&self.ios);
+    /// Translates the ready requests and queues their member I/O.
+    fn execute(&mut self) {
+        for request in self.ready.drain(..) {
+            self.ios.clear();
+            self.drives.array.translate(&request, &mut self.ios);
+            self.drives.queue(&self.ios);
+        }
     }
 
     fn written(&self) -> u64 {

@@ -31,6 +31,7 @@ interface Draft {
     precondition_drive_writes: Signal<string>;
     timed: Signal<string>;
     seed: Signal<string>;
+    array: Signal<string>;
     name: Signal<string>;
 }
 
@@ -134,7 +135,7 @@ function Running({ sessions, ask }: { sessions: SessionEntry[]; ask: () => void 
 }
 
 function useDraft(): Draft {
-    return { scale: useSignal(""), write: useSignal(""), precondition_drive_writes: useSignal(""), timed: useSignal(""), seed: useSignal("1"), name: useSignal("") };
+    return { scale: useSignal(""), write: useSignal(""), precondition_drive_writes: useSignal(""), timed: useSignal(""), seed: useSignal("1"), array: useSignal(""), name: useSignal("") };
 }
 
 function number(text: string): number | null {
@@ -142,9 +143,10 @@ function number(text: string): number | null {
 }
 
 function orderOf(draft: Draft, rest: Pick<Order, "experiment" | "workload" | "device" | "lanes">): Order {
-    const name = draft.name.value.trim();
+    const [name, array] = [draft.name.value.trim(), draft.array.value.trim()];
     return {
         ...(name === "" ? {} : { name }),
+        ...(array === "" ? {} : { array }),
         ...rest,
         scale: draft.scale.value === "" ? null : draft.scale.value,
         drive_writes: number(draft.write.value),
@@ -191,6 +193,10 @@ function Lengths({ draft, isOwn }: { draft: Draft; isOwn: boolean }) {
             <label>
                 seed
                 <input type="number" min="0" step="1" value={draft.seed.value} onInput={(event) => (draft.seed.value = event.currentTarget.value)} />
+            </label>
+            <label title="A lane for each drive of the array">
+                array of drives
+                <input type="text" maxLength={200} placeholder="raid5,drives=4" value={draft.array.value} onInput={(event) => (draft.array.value = event.currentTarget.value)} />
             </label>
             <label>
                 name of the session

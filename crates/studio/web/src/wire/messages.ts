@@ -11,6 +11,8 @@ export interface Order {
     precondition_drive_writes: number | null;
     timed: boolean | null;
     seed: number;
+    /** Array of the devices, as `--array` of `warp run`. Each drive becomes a lane. */
+    array?: string;
     lanes: OrderLane[];
     forks: OrderFork[];
     /** Run options that the page does not show, by their names in `[run]` of an experiment. */
@@ -21,6 +23,8 @@ export interface OrderLane {
     name: string;
     variants: string[];
     set: Settings;
+    /** Drive of the array that the lane shows. */
+    drive?: number;
 }
 
 export interface OrderFork {
