@@ -102,7 +102,7 @@ pub(crate) struct AdmissionRequest {
 
 /// Recently offered keys.
 #[derive(Debug, Default)]
-struct RecentOffers {
+pub(crate) struct RecentOffers {
     /// Operation count at the last offer of each key.
     last: FxHashMap<u64, u64>,
     /// Offers as pairs of operation count and key, oldest first.
@@ -111,7 +111,7 @@ struct RecentOffers {
 
 impl RecentOffers {
     /// Records an offer. Returns true if the same key was offered within the window.
-    fn record_offer(&mut self, key: u64, now: u64, window: u64) -> bool {
+    pub(crate) fn record_offer(&mut self, key: u64, now: u64, window: u64) -> bool {
         while let Some(&(then, old)) = self.order.front()
             && now - then > window
         {
@@ -124,6 +124,9 @@ impl RecentOffers {
         self.last.insert(key, now).is_some()
     }
 }
+
+/// Memory of a remembered offer in the queue and the hash table, including their spare capacity, bytes.
+pub(crate) const OFFER_BYTES: u64 = 72;
 
 /// Running state of an admission policy.
 #[derive(Debug)]
@@ -154,9 +157,6 @@ impl AdmissionState {
 
     /// Maximum memory of a policy, bytes.
     pub(crate) fn memory_bytes(policy: AdmissionPolicy, denominator: u64) -> u64 {
-        /// Bytes per remembered offer in the queue and the hash table, including their spare
-        /// capacity.
-        const OFFER_BYTES: u64 = 72;
         match policy {
             AdmissionPolicy::SecondRequest { window_operations } => {
                 (window_operations / denominator).saturating_mul(OFFER_BYTES)

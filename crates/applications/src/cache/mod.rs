@@ -24,7 +24,7 @@ pub use preset::{Preset, StatisticsSettings, WorkloadStatistics};
 pub use tier::TierEviction;
 pub use trace::{CacheTraceFormat, is_mooncake};
 
-pub(crate) use admission::{AdmissionRequest, AdmissionState};
+pub(crate) use admission::{AdmissionRequest, AdmissionState, OFFER_BYTES, RecentOffers};
 pub(crate) use dram::Dram;
 pub(crate) use generator::OperationGenerator;
 pub(crate) use index::Index;

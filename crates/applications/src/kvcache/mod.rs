@@ -38,7 +38,7 @@ pub use requests::{PopularChunks, PromptSettings, SessionSettings};
 pub use source::KvCache;
 pub use trace::MooncakeSettings;
 
-use crate::cache::Tier;
+use crate::cache::{OFFER_BYTES, Tier};
 use output::KvCacheOutput;
 use requests::PromptGenerator;
 use source::CacheWorker;
@@ -109,6 +109,9 @@ pub struct ChunkClass {
     pub ranks: u32,
     /// Missed chunks that are written, percent. Default 100.
     pub admit_percent: f64,
+    /// Writes a missed chunk only at its second request. A worker remembers as many requested chunks
+    /// as it has slots. Default false.
+    pub admit_second_request: bool,
     /// Request source. Default `{ kind = "popular" }`.
     pub requests: PromptSettings,
 }
@@ -121,6 +124,7 @@ impl Default for ChunkClass {
             chunk_bytes: 4 << 20,
             ranks: 1,
             admit_percent: 100.0,
+            admit_second_request: false,
             requests: PromptSettings::default(),
         }
     }
@@ -218,7 +222,8 @@ impl KvCacheSettings {
         for (name, class) in &self.classes {
             let worker_bytes = space_bytes as f64 * (class.share / shares) / f64::from(class.workers);
             let place = class.place(name, 0, worker_bytes as u64, target)?;
-            let of_worker = u64::from(place.slots) * SLOT_BYTES
+            let offer_bytes = if class.admit_second_request { OFFER_BYTES } else { 0 };
+            let of_worker = u64::from(place.slots) * (SLOT_BYTES + offer_bytes)
                 + class.requests.memory_bytes(class.merged(&place, target))
                 + WORKER_BYTES;
             bytes = bytes.saturating_add(of_worker.saturating_mul(class.workers.into()));
@@ -240,7 +245,7 @@ impl KvCacheSettings {
         let ttl_ns = (self.ttl_seconds * SECOND_NS) as u64;
         let mut tier = Tier::new(1, self.eviction);
         tier.grow(0, place.slots);
-        Ok(CacheWorker::new(number, place, tier, generator, class.admit_percent, ttl_ns, mix(seed)))
+        Ok(CacheWorker::new(number, class, place, tier, generator, ttl_ns, mix(seed)))
     }
 
     fn check(&self) -> Result<(), WorkloadError> {

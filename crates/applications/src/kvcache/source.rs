@@ -7,11 +7,11 @@ use std::collections::{BinaryHeap, VecDeque};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::SlotLayout;
 use super::output::{ChunkWriter, KvCacheOutput};
 use super::prompt::Prompt;
 use super::requests::PromptGenerator;
-use crate::cache::Tier;
+use super::{ChunkClass, SlotLayout};
+use crate::cache::{RecentOffers, Tier};
 use workload::random::below;
 use workload::{IoRequest, OwnedRange, RequestSource, WorkloadError, WorkloadMeasure};
 
@@ -21,10 +21,14 @@ const IDLE_PROMPTS: u64 = 1_000_000;
 /// Counters of a class.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClassCounters {
+    /// Number of requests.
+    prompts: u64,
     /// Number of requested chunks.
     requested: u64,
     /// Number of requested chunks that were stored.
     hits: u64,
+    /// Number of chunks written.
+    stored: u64,
     /// Number of chunks evicted, and number of chunks expired.
     evictions: u64,
     expired: u64,
@@ -33,8 +37,10 @@ pub(super) struct ClassCounters {
 
 impl ClassCounters {
     fn add(&mut self, other: &ClassCounters) {
+        self.prompts += other.prompts;
         self.requested += other.requested;
         self.hits += other.hits;
+        self.stored += other.stored;
         self.evictions += other.evictions;
         self.expired += other.expired;
         self.written_bytes += other.written_bytes;
@@ -49,6 +55,8 @@ pub(super) struct CacheWorker {
     pub(super) tier: Tier,
     generator: PromptGenerator,
     admit_percent: f64,
+    /// Recently requested chunks, if a chunk is written at its second request.
+    offers: Option<RecentOffers>,
     ttl_ns: u64,
     random: Xoshiro256PlusPlus,
     /// Next request, or the request with pending writes.
@@ -57,6 +65,8 @@ pub(super) struct CacheWorker {
     pieces: VecDeque<IoRequest>,
     piece_ns: u64,
     pub(super) counters: ClassCounters,
+    /// Counters when the first chunk was evicted.
+    before_full: Option<ClassCounters>,
     /// Reused buffer.
     scratch: Vec<IoRequest>,
     left: Vec<u32>,
@@ -64,26 +74,28 @@ pub(super) struct CacheWorker {
 
 impl CacheWorker {
     pub(super) fn new(
-        class: usize,
+        number: usize,
+        class: &ChunkClass,
         place: SlotLayout,
         tier: Tier,
         generator: PromptGenerator,
-        admit_percent: f64,
         ttl_ns: u64,
         seed: u64,
     ) -> CacheWorker {
         CacheWorker {
-            class,
+            class: number,
             place,
             tier,
             generator,
-            admit_percent,
+            admit_percent: class.admit_percent,
+            offers: class.admit_second_request.then(RecentOffers::default),
             ttl_ns,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             prompt: Prompt::default(),
             pieces: VecDeque::new(),
             piece_ns: 0,
             counters: ClassCounters::default(),
+            before_full: None,
             scratch: Vec::new(),
             left: Vec::new(),
         }
@@ -134,19 +146,46 @@ impl CacheWorker {
                 parent = Some(slot);
                 continue;
             }
-            if self.admit_percent < 100.0 && below(&mut self.random, 1_000_000) as f64 >= self.admit_percent * 1e4 {
-                // A chunk that is not stored cannot have a stored successor.
-                break;
-            }
-            let Some(stored) = self.tier.store(0, key, parent, now_ns.saturating_add(self.ttl_ns)) else {
+            let is_admitted = self.admits(key);
+            let expires_ns = now_ns.saturating_add(self.ttl_ns);
+            let Some(stored) = is_admitted.then(|| self.tier.store(0, key, parent, expires_ns)).flatten() else {
+                // A chunk that is not stored has no stored successor.
+                self.skip_from(at + 1);
                 break;
             };
-            self.counters.evictions += u64::from(stored.evicted.is_some());
+            self.counters.stored += 1;
+            if stored.evicted.is_some() {
+                self.counters.evictions += 1;
+                self.before_full.get_or_insert(self.counters);
+            }
             output.writes(writer, &self.place, stored.slot, &mut self.scratch);
             parent = Some(stored.slot);
         }
+        self.counters.prompts += 1;
         self.piece_ns = self.prompt.chunk_ns / self.scratch.len().max(1) as u64;
         self.pieces.extend(self.scratch.drain(..));
+    }
+
+    /// Decides if a missed chunk is written.
+    fn admits(&mut self, key: u64) -> bool {
+        if !self.offer(key) {
+            return false;
+        }
+        self.admit_percent >= 100.0 || (below(&mut self.random, 1_000_000) as f64) < self.admit_percent * 1e4
+    }
+
+    /// Remembers a missed chunk. Returns true if it was requested before, or if that does not matter.
+    fn offer(&mut self, key: u64) -> bool {
+        let (now, window) = (self.counters.requested, self.place.slots.into());
+        self.offers.as_mut().is_none_or(|offers| offers.record_offer(key, now, window))
+    }
+
+    /// Counts the rest of a prompt as missed.
+    fn skip_from(&mut self, first: usize) {
+        for at in first..self.prompt.chunks.len() {
+            self.counters.requested += 1;
+            self.offer(self.prompt.chunks[at]);
+        }
     }
 }
 
@@ -227,9 +266,16 @@ impl RequestSource for KvCache {
 
     fn measures(&self) -> Vec<WorkloadMeasure> {
         let sum = self.counters(None);
+        let mut before = ClassCounters::default();
+        self.workers.iter().filter_map(|worker| worker.before_full.as_ref()).for_each(|counters| before.add(counters));
+        let requested_full = sum.requested - before.requested;
         let mut measures = vec![
             WorkloadMeasure::new("hit_ratio", ratio(sum.hits, sum.requested)),
             WorkloadMeasure::new("chunks_requested", sum.requested as f64),
+            WorkloadMeasure::new("full.prompts", (sum.prompts - before.prompts) as f64),
+            WorkloadMeasure::new("full.chunks_requested", requested_full as f64),
+            WorkloadMeasure::new("full.chunks_written", (sum.stored - before.stored) as f64),
+            WorkloadMeasure::new("full.hit_ratio", ratio(sum.hits - before.hits, requested_full)),
             WorkloadMeasure::new("evictions", sum.evictions as f64),
             WorkloadMeasure::new("expired", sum.expired as f64),
             WorkloadMeasure::new("discarded_bytes", self.output.discarded_bytes as f64),

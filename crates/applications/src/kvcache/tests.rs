@@ -313,6 +313,21 @@ fn half_of_what_is_missed_is_written() {
     assert!((written / (100_000.0 * 0.99) - 0.5).abs() < 0.01, "{written}");
 }
 
+/// A chunk is requested again within as many requests as there are slots, with the probability of a
+/// geometric distribution.
+#[test]
+fn what_is_requested_once_is_not_written() {
+    let mut settings = one(popular(1000.0, 0.0), TierEviction::Lru);
+    settings.classes.get_mut("all").expect("the class").admit_second_request = true;
+    let mut source = settings.source(&drive(64), 1).expect("it fits");
+    ask(&mut source, 400_000.0);
+    let [requested, written] =
+        ["chunks_requested", "chunks_written"].map(|name| measure(&source, &format!("full.{name}")));
+    let again = 1.0 - (1.0 - 1.0 / 10_240_f64).powi(1024);
+    let misses = requested * (1.0 - measure(&source, "full.hit_ratio"));
+    assert!((written / misses / again - 1.0).abs() < 0.05, "{} of the misses, not {again}", written / misses);
+}
+
 #[test]
 fn impossible_settings_are_named() {
     let with = |change: fn(&mut KvCacheSettings)| {
