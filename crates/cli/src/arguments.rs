@@ -6,6 +6,7 @@ mod drive;
 mod faults;
 mod guest;
 mod output;
+mod plan;
 mod results;
 mod run_on_drive;
 mod served_drive;
@@ -30,6 +31,7 @@ pub use drive::{AdviseArgs, DriveArgs, DriveCommand, InspectArgs};
 pub use faults::FaultsArgs;
 pub use guest::{GuestArgs, GuestTransport};
 pub use output::{OutputFormat, PrintedFormat};
+pub use plan::{PlanArgs, PlanCommand, PlanKvCacheArgs};
 pub use results::{CompareArgs, ListResults, ResultsArgs, ResultsCommand, SaveRunArgs, ShowResult};
 pub use run_on_drive::{HostCredentials, RemoteTargetArgs};
 pub use served_drive::ServedDriveArgs;
@@ -54,6 +56,8 @@ pub enum WarpCommand {
     /// Estimate the benefit of data placement for a workload on a drive
     #[command(name = "whatif")]
     WhatIf(Box<WhatIfArgs>),
+    /// Find the drives that a service needs
+    Plan(PlanArgs),
     /// Run experiments and compare them with the papers, exit code 1 if a claim fails
     Reproduce(Box<ReproduceArgs>),
     /// List experiments with their run times, devices, jobs and workloads

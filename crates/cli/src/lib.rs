@@ -29,6 +29,7 @@ mod inspect;
 mod lifetimes;
 mod manual;
 mod output;
+mod plan;
 mod renamed;
 mod reproduce;
 mod results;
@@ -83,6 +84,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         WarpCommand::Run(command) if command.remote.drive.is_some() => run_on_drive::run(command),
         WarpCommand::Run(command) => run::run(command, is_bare).map_err(AnyError::from),
         WarpCommand::WhatIf(command) => whatif::whatif(command).map_err(AnyError::from),
+        WarpCommand::Plan(command) => plan::plan(command).map_err(AnyError::from),
         WarpCommand::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),
         WarpCommand::List(command) => studies::list(command).map_err(AnyError::from),
         WarpCommand::Show(command) => show::show(command).map_err(AnyError::from),

@@ -14,6 +14,7 @@
 mod answer;
 mod array;
 mod economics;
+mod kvcache;
 mod placement_answer;
 mod placements;
 mod sentence;
@@ -36,6 +37,7 @@ use workload::trace::MappedTraces;
 pub use answer::WhatIfAnswer;
 pub use array::{ArrayAnswer, ArrayQuestion, ArrayRow};
 pub use economics::{DriveLife, Factors};
+pub use kvcache::{KvCacheAnswer, KvCacheFactor, KvCachePlan, KvCacheQuestion, LanguageModel, PromptReuse};
 pub use placement_answer::PlacementAnswer;
 pub use placements::{Knowledge, PlacementOption};
 use survey::Survey;

@@ -1,0 +1,215 @@
+//! The question, the facts of its drive and its trace, and the workload of one of its drives.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use experiment::{LabError, Profile, RunChange, Scale, SettingOverrides, scaled_model};
+use ssd::{DeviceConfig, DeviceLayout};
+use toml::{Table, Value};
+use workload::trace::{MooncakeRequest, ReadOutcome, RecordReader};
+
+use super::models::LanguageModel;
+use crate::economics::WearModel;
+
+/// Largest number of drives of a plan.
+pub(super) const DRIVES_MAX: u32 = 100_000;
+/// Tokens of a block in Mooncake's traces (README of kvcache-ai/Mooncake).
+const TRACE_TOKENS: u32 = 512;
+/// Unit of the sizes of chunks.
+const BLOCK_BYTES: f64 = 4096.0;
+
+/// Repetition of the beginnings of earlier requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PromptReuse {
+    /// Conversations of people, as `conversation` of `kvcache_tier`.
+    Chat,
+    /// Tasks of agents, as `agent` of `kvcache_tier`.
+    Agent,
+    /// A trace in Mooncake's format.
+    Trace(PathBuf),
+}
+
+impl PromptReuse {
+    /// Time between two turns of a session, seconds. The default of `kvcache_tier`.
+    fn think_seconds(&self) -> f64 {
+        if *self == PromptReuse::Agent { 5.0 } else { 60.0 }
+    }
+}
+
+/// Requests of a trace.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TraceRate {
+    pub(super) requests: u64,
+    pub(super) seconds: f64,
+}
+
+impl TraceRate {
+    fn read(file: &Path) -> Result<TraceRate, LabError> {
+        let place = file.display().to_string();
+        let invalid = |problem: String| LabError::invalid(&place, problem);
+        let mut lines = RecordReader::open(file, Arc::default()).map_err(|error| invalid(error.to_string()))?;
+        let (mut requests, mut first_ns, mut last_ns) = (0, u64::MAX, 0);
+        loop {
+            let line = lines.take_line().map_err(|error| invalid(error.to_string()))?;
+            let parsed = match line {
+                ReadOutcome::End => break,
+                ReadOutcome::Text(line) => MooncakeRequest::parse(line),
+                ReadOutcome::TooLong(_) => Err("the line is longer than 64 KiB".to_string()),
+            };
+            if let Some(request) = parsed.map_err(|problem| invalid(format!("line {}: {problem}", lines.number())))? {
+                requests += 1;
+                (first_ns, last_ns) = (first_ns.min(request.time_ns()), last_ns.max(request.time_ns()));
+            }
+        }
+        let seconds = last_ns.saturating_sub(first_ns) as f64 / 1e9;
+        if requests < 2 || seconds <= 0.0 {
+            return Err(invalid("has no rate, because it needs two requests at different times".to_string()));
+        }
+        Ok(TraceRate { requests, seconds })
+    }
+
+    fn per_second(&self) -> f64 {
+        self.requests as f64 / self.seconds
+    }
+}
+
+/// A model, its requests and a drive.
+#[derive(Clone, Debug)]
+pub struct KvCacheQuestion {
+    pub model: LanguageModel,
+    pub requests_per_second: f64,
+    pub reuse: PromptReuse,
+    pub device: String,
+    /// Number of drives. `None` searches for the smallest.
+    pub drives: Option<u32>,
+    /// Years that a drive has to last.
+    pub years: f64,
+    /// Tokens of a chunk. A trace has chunks of 512.
+    pub chunk_tokens: u32,
+    /// Inference servers that share a drive, each with a tier of its own.
+    pub servers: u32,
+    /// Part of the drive for the tiers, percent.
+    pub used_percent: f64,
+    /// Missed chunks that are written, percent.
+    pub admit_percent: f64,
+    /// Writes a chunk only at its second request.
+    pub admit_second_request: bool,
+    /// Largest write, bytes.
+    pub write_bytes: u64,
+    /// Share of the hits that memory above the tier serves, 0 to 1. They are not read from drives.
+    pub memory_hits: f64,
+    /// Settings of the device and the workload by path.
+    pub overrides: SettingOverrides,
+    pub scale: Option<Scale>,
+    pub seed: u64,
+}
+
+/// A question with the facts of its drive and its trace.
+pub struct KvCachePlan {
+    pub(super) question: KvCacheQuestion,
+    pub(super) trace: Option<TraceRate>,
+    pub(super) config: DeviceConfig,
+    pub(super) capacity_bytes: u64,
+    pub(super) wear: WearModel,
+    /// Bytes per second that a host can read from a drive. `None` for a device without timing.
+    pub(super) read_limit: Option<f64>,
+    pub(super) scale: Scale,
+}
+
+impl KvCacheQuestion {
+    /// Checks the question and reads the drive's profile and the trace.
+    ///
+    /// # Errors
+    /// A number is out of range, the device is unknown or has no endurance, or the trace cannot be
+    /// read.
+    pub fn plan(self) -> Result<KvCachePlan, LabError> {
+        let within = |name: &str, value: f64, low: f64, high: f64| match (low..=high).contains(&value) {
+            true => Ok(()),
+            false => {
+                Err(LabError::invalid(name, format!("{value} is out of range. Give a number from {low} to {high}")))
+            }
+        };
+        within("requests (--requests)", self.requests_per_second, 1e-6, 1e9)?;
+        within("years (--years)", self.years, 0.01, 100.0)?;
+        within("chunk_tokens (--chunk-tokens)", self.chunk_tokens.into(), 1.0, 65_536.0)?;
+        within("servers (--servers)", self.servers.into(), 1.0, 1024.0)?;
+        within("memory_hits (--memory-hits)", self.memory_hits, 0.0, 0.999)?;
+        within("drives (--drives)", self.drives.unwrap_or(1).into(), 1.0, DRIVES_MAX.into())?;
+        let trace = match &self.reuse {
+            PromptReuse::Trace(file) => Some(TraceRate::read(file)?),
+            _ => None,
+        };
+        let of_device = RunChange::from_settings(&self.overrides).device;
+        let config = Profile::find(&self.device)?.config(&of_device)?;
+        let layout = DeviceLayout::new(&config);
+        let layout = layout.map_err(|error| LabError::Device { device: self.device.clone(), error })?;
+        let Some(endurance) = &config.endurance else {
+            let problem = "its profile has no endurance, so its life is unknown. Add rated_erases in [endurance]";
+            return Err(LabError::invalid(&self.device, problem));
+        };
+        let wear = WearModel {
+            capacity_bytes: layout.capacity_bytes(),
+            physical_bytes: u64::from(layout.physical_pages) * layout.page_bytes,
+            rated_erases: endurance.rated_erases,
+            drive_writes_per_day: 1.0,
+        };
+        let read_limit = config.timing.as_ref().map(|timing| timing.link.bytes_per_second() as f64);
+        let scale = match self.scale {
+            Some(scale) => scale,
+            None => scaled_model::sizes(&self.device, &config, None)?[0],
+        };
+        let capacity_bytes = layout.capacity_bytes();
+        Ok(KvCachePlan { question: self, trace, config, capacity_bytes, wear, read_limit, scale })
+    }
+}
+
+impl KvCachePlan {
+    pub(super) fn chunk_tokens(&self) -> u32 {
+        if self.trace.is_some() { TRACE_TOKENS } else { self.question.chunk_tokens }
+    }
+
+    pub(super) fn chunk_bytes(&self) -> f64 {
+        f64::from(self.chunk_tokens()) * self.question.model.token_bytes as f64
+    }
+
+    /// Workload of one of `drives` drives.
+    ///
+    /// Independent sessions at `n` times the rate of a trace are modelled by as many workers, each
+    /// with the trace. A fraction of a worker has smaller chunks, so that its tier lasts longer.
+    pub(super) fn workload(&self, drives: u32) -> Table {
+        let question = &self.question;
+        let per_drive = question.requests_per_second / f64::from(drives);
+        let (requests, workers, chunk_bytes) = match (&question.reuse, &self.trace) {
+            (PromptReuse::Trace(file), Some(trace)) => {
+                let traces = per_drive / trace.per_second();
+                let workers = question.servers.max(traces.ceil().min(4096.0) as u32);
+                let files = Value::from(vec![file.display().to_string()]);
+                let requests =
+                    Table::from_iter([("kind".to_string(), "mooncake".into()), ("files".to_string(), files)]);
+                (requests, workers, self.chunk_bytes() * traces / f64::from(workers))
+            }
+            (reuse, _) => {
+                let sessions = per_drive * reuse.think_seconds() / f64::from(question.servers);
+                let kind = if *reuse == PromptReuse::Agent { "agent" } else { "conversation" };
+                let sessions = Value::Integer(sessions.round().clamp(1.0, 1e7) as i64);
+                let requests =
+                    Table::from_iter([("kind".to_string(), kind.into()), ("sessions".to_string(), sessions)]);
+                (requests, question.servers, self.chunk_bytes())
+            }
+        };
+        let chunk_bytes = (chunk_bytes / BLOCK_BYTES).round().max(1.0) * BLOCK_BYTES;
+        let class = Table::from_iter([
+            ("workers".to_string(), Value::Integer(workers.into())),
+            ("chunk_bytes".to_string(), Value::Integer(chunk_bytes as i64)),
+            ("admit_percent".to_string(), question.admit_percent.into()),
+            ("admit_second_request".to_string(), question.admit_second_request.into()),
+            ("requests".to_string(), requests.into()),
+        ]);
+        Table::from_iter([
+            ("kind".to_string(), "kvcache_tier".into()),
+            ("used_percent".to_string(), question.used_percent.into()),
+            ("write_bytes".to_string(), Value::Integer(question.write_bytes as i64)),
+            ("classes".to_string(), Table::from_iter([("all".to_string(), Value::Table(class))]).into()),
+        ])
+    }
+}
