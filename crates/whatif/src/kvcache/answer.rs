@@ -163,7 +163,11 @@ impl KvCacheAnswer {
                 CellValue::Bytes(row.bytes_written_per_second as u64),
                 CellValue::Text(format!("{:.2}", row.drive_writes_per_day)),
                 waf.unwrap_or(CellValue::Amplification(row.write_amplification)),
-                CellValue::Text(format!("{:.1}{years}", row.years)),
+                CellValue::Text(if row.years > 100.0 {
+                    "over 100".to_string()
+                } else {
+                    format!("{:.1}{years}", row.years)
+                }),
                 CellValue::Text(need.limit.to_string()),
             ]);
         }

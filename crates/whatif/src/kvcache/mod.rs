@@ -140,7 +140,7 @@ impl KvCachePlan {
         let names: Vec<&str> = self.policies().map(|policy| policy.name).collect();
         let mut needs = Vec::new();
         for (index, name) in names.iter().enumerate() {
-            let mut next = self.question.drives.unwrap_or(1);
+            let mut next = self.question.drives.unwrap_or_else(|| self.first_drives());
             loop {
                 if let Entry::Vacant(entry) = rows.entry(next) {
                     let Some((results, _)) = self.run(next, None, watch)? else { return Ok(None) };
@@ -171,7 +171,8 @@ impl KvCachePlan {
     fn next_drives(&self, rows: &BTreeMap<u32, Vec<KvCacheRow>>, index: usize) -> Result<Option<u32>, LabError> {
         let shortage = |drives: &u32| self.shortage(&rows[drives][index]);
         let high = rows.keys().find(|drives| shortage(drives) <= 1.0).copied();
-        let low = rows.keys().rev().find(|drives| shortage(drives) > 1.0).copied().unwrap_or(0);
+        let below = rows.range(..high.unwrap_or(u32::MAX)).next_back();
+        let low = below.map_or(0, |(drives, _)| *drives);
         let Some(high) = high else {
             if low == DRIVES_MAX {
                 let problem = format!("even {DRIVES_MAX} drives are not enough. Lower the requests or the years");

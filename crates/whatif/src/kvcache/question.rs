@@ -15,6 +15,10 @@ use crate::economics::WearModel;
 pub(super) const DRIVES_MAX: u32 = 100_000;
 /// Tokens of a block in Mooncake's traces (README of kvcache-ai/Mooncake).
 const TRACE_TOKENS: u32 = 512;
+/// Largest chunk of `kvcache_tier`.
+const CHUNK_BYTES_MAX: f64 = 1024.0 * 1024.0 * 1024.0;
+/// Sessions of a drive with which the search for the number of drives begins at most.
+const SESSIONS_MAX: f64 = 100_000.0;
 /// Unit of the sizes of chunks.
 const BLOCK_BYTES: f64 = 4096.0;
 
@@ -134,6 +138,10 @@ impl KvCacheQuestion {
         within("chunk_tokens (--chunk-tokens)", self.chunk_tokens.into(), 1.0, 65_536.0)?;
         within("servers (--servers)", self.servers.into(), 1.0, 1024.0)?;
         within("memory_hits (--memory-hits)", self.memory_hits, 0.0, 0.999)?;
+        within("admit (--admit), percent", self.admit_percent, 0.1, 100.0)?;
+        within("used (--used), percent", self.used_percent, 0.1, 100.0)?;
+        let chunk_bytes = f64::from(self.chunk_tokens) * self.model.token_bytes as f64;
+        within("the bytes of a chunk (--chunk-tokens times the bytes of a token)", chunk_bytes, 1.0, CHUNK_BYTES_MAX)?;
         within("drives (--drives)", self.drives.unwrap_or(1).into(), 1.0, DRIVES_MAX.into())?;
         let trace = match &self.reuse {
             PromptReuse::Trace(file) => Some(TraceRate::read(file)?),
@@ -164,6 +172,12 @@ impl KvCacheQuestion {
 }
 
 impl KvCachePlan {
+    /// Number of drives with which the search begins.
+    pub(super) fn first_drives(&self) -> u32 {
+        let sessions = self.question.requests_per_second * self.question.reuse.think_seconds();
+        (sessions / SESSIONS_MAX).ceil().clamp(1.0, f64::from(DRIVES_MAX)) as u32
+    }
+
     pub(super) fn chunk_tokens(&self) -> u32 {
         if self.trace.is_some() { TRACE_TOKENS } else { self.question.chunk_tokens }
     }
