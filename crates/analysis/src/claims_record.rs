@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The verdicts come from `claim_checker`. The record of an interrupted run names the experiments
-//! that are missing.
+//! that are missing. A run of some experiments replaces their sections in an existing record.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -20,6 +20,11 @@ use experiment::files::write_atomically;
 use experiment::{Experiment, LabError};
 
 const RECORD: &str = include_str!("../../../docs/reference/claims.md");
+
+const TITLE: &str = "# Claims";
+/// Headings of the tables of verdicts.
+const CLAIM: &str = "claim";
+const REGRESSION: &str = "regression test";
 
 /// Duration of each experiment in the last full run, seconds, by name.
 pub fn recorded_seconds() -> BTreeMap<String, f64> {
@@ -38,24 +43,42 @@ pub struct ClaimsRecord {
     machine: String,
     waiting: Vec<String>,
     seconds: f64,
-    /// Number of claims that hold, and of all judged claims.
-    claims: [usize; 2],
-    /// The same for regression tests.
-    regression: [usize; 2],
-    sections: String,
+    /// Experiments of this run so far.
+    ran: Vec<String>,
+    /// Paragraphs about the earlier runs of a record that is extended.
+    earlier: String,
+    /// Sections by the name of the experiment.
+    sections: BTreeMap<String, String>,
 }
 
 impl ClaimsRecord {
+    /// Creates the record of a run. If the run leaves experiments out, it extends a record that exists.
     pub fn new(path: &Path, experiments: &[Experiment]) -> ClaimsRecord {
+        let mut waiting: Vec<String> = experiments.iter().map(|experiment| experiment.slug.clone()).collect();
+        let is_whole = Experiment::names().iter().all(|name| waiting.contains(name));
+        let before = std::fs::read_to_string(path).ok().filter(|text| !is_whole && text.starts_with(TITLE));
+        let before = before.unwrap_or_default();
+        let mut parts = before.split("\n## ");
+        let head = parts.next().unwrap_or_default();
+        let (head, missing) = head.split_once("\nNot run: ").unwrap_or((head, ""));
+        waiting.extend(
+            missing.trim_end_matches(['.', '\n']).split(", ").filter(|name| !name.is_empty()).map(str::to_string),
+        );
+        waiting = base::distinct(waiting.into_iter());
+        let earlier = head.find("\nBegun ").map(|at| head[at..].trim_end().to_string());
+        let section = |text: &str| {
+            let slug = text.lines().next().unwrap_or_default().to_string();
+            (slug, format!("\n## {}\n", text.trim_end()))
+        };
         ClaimsRecord {
             path: path.to_path_buf(),
             begun: chrono::Utc::now().format("%Y-%m-%d %H:%M UTC").to_string(),
             machine: machine(),
-            waiting: experiments.iter().map(|experiment| experiment.slug.clone()).collect(),
+            waiting,
             seconds: 0.0,
-            claims: [0, 0],
-            regression: [0, 0],
-            sections: String::new(),
+            ran: Vec::new(),
+            earlier: earlier.map_or_else(String::new, |text| format!("{text}\n")),
+            sections: parts.map(section).collect(),
         }
     }
 
@@ -71,35 +94,42 @@ impl ClaimsRecord {
         regression: &[ClaimVerdict],
     ) -> Result<(), LabError> {
         self.waiting.retain(|waiting| *waiting != experiment.slug);
+        self.ran.push(experiment.slug.clone());
         self.seconds += took.as_secs_f64();
-        for (counts, verdicts) in [(&mut self.claims, claims), (&mut self.regression, regression)] {
-            let (held, judged) = ClaimVerdict::count(verdicts);
-            *counts = [counts[0] + held, counts[1] + judged];
-        }
-        self.sections.push_str(&section(experiment, took, claims, regression));
+        self.sections.insert(experiment.slug.clone(), section(experiment, took, claims, regression));
         let text = self.markdown();
         write_atomically(&self.path, |file| file.write_all(text.as_bytes()))
     }
 
     fn markdown(&self) -> String {
-        let ClaimsRecord {
-            begun,
-            machine,
-            seconds,
-            claims: [held, all],
-            regression: [regression_held, regression_all],
-            sections,
-            ..
-        } = self;
+        let ClaimsRecord { begun, machine, seconds, earlier, .. } = self;
+        let sections: String = self.sections.values().map(String::as_str).collect();
+        let [held, all] = counted(&sections, CLAIM);
+        let [regression_held, regression_all] = counted(&sections, REGRESSION);
+        let of = if earlier.is_empty() { String::new() } else { format!(" for {}", self.ran.join(", ")) };
         format!(
-            "# Claims\n\nWritten by `warp reproduce --claims`. Do not edit it by hand. **{held} of {all} claims \
+            "{TITLE}\n\nWritten by `warp reproduce --claims`. Do not edit it by hand. **{held} of {all} claims \
              hold** at full settings. Bounds round our own results are no claims. Of these regression tests, \
-             {regression_held} of {regression_all} hold.\n\nBegun {begun}, {seconds:.0} s of running, WARP {} on \
-             {machine}.\n{}{sections}",
+             {regression_held} of {regression_all} hold.\n{earlier}\nBegun {begun}{of}, {seconds:.0} s of running, \
+             WARP {} on {machine}.\n{}{sections}",
             env!("CARGO_PKG_VERSION"),
             not_run(&self.waiting),
         )
     }
+}
+
+/// Verdicts of all tables with this heading that hold, and of all that were judged.
+fn counted(sections: &str, heading: &str) -> [usize; 2] {
+    let (mut counts, mut is_counted) = ([0, 0], false);
+    for line in sections.lines() {
+        match line {
+            _ if line.starts_with("| | ") => is_counted = line.starts_with(&format!("| | {heading} |")),
+            _ if is_counted && line.starts_with("| holds |") => counts = [counts[0] + 1, counts[1] + 1],
+            _ if is_counted && line.starts_with("| **does not hold** |") => counts[1] += 1,
+            _ => {}
+        }
+    }
+    counts
 }
 
 /// Paragraph about the experiments that were not run yet. Empty if there are none.
@@ -120,7 +150,7 @@ fn section(experiment: &Experiment, took: Duration, claims: &[ClaimVerdict], reg
     if claims.is_empty() {
         text += "\nThis experiment makes no claims.\n";
     }
-    for (heading, verdicts) in [("claim", claims), ("regression test", regression)] {
+    for (heading, verdicts) in [(CLAIM, claims), (REGRESSION, regression)] {
         text += &verdict_table(heading, verdicts);
     }
     text
@@ -197,5 +227,13 @@ mod tests {
         let second = read(&experiments[1], &[]);
         assert!(second.contains("4 s of running") && !second.contains("Not run"), "{second}");
         assert!(second.contains("## three_stream") && second.contains("This experiment makes no claims."), "{second}");
+        // A later run of one experiment keeps the other section, and says when each was run.
+        let mut later = ClaimsRecord::new(&path, &experiments[1..]);
+        later.add(&experiments[1], Duration::from_secs(1), &[verdict("c", true)], &[]).expect("it can be written");
+        let third = std::fs::read_to_string(&path).expect("it was written");
+        assert!(third.contains("**2 of 3 claims hold**") && third.contains("1 of 1 hold."), "{third}");
+        assert_eq!(third.matches("\nBegun ").count(), 2, "{third}");
+        assert!(third.contains(" for one_stream, 1 s of running"), "{third}");
+        assert_eq!(third.matches("## one_stream").count(), 1, "{third}");
     }
 }
