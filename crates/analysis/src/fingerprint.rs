@@ -172,7 +172,6 @@ mod tests {
         experiment.select(&RunOverrides::default()).expect("a selection").cells
     }
 
-    /// Paths to all leaves of a value.
     fn leaves(value: &Value, path: String, found: &mut Vec<String>) {
         match value {
             Value::Object(entries) => {

@@ -69,7 +69,6 @@ pub struct MeasuredLifetimes {
     pub name: String,
     /// Lifetimes of all streams together.
     pub all: SurvivalCurve,
-    /// Lifetimes of each stream with writes, by name.
     pub streams: Vec<(String, SurvivalCurve)>,
     /// Bytes of the drive per byte of the scaled model.
     denominator: u64,

@@ -55,7 +55,6 @@ pub struct StoredRuns {
     pub unreadable: Vec<LabError>,
 }
 
-/// Data stored with the result of a run.
 #[derive(Clone, Debug)]
 pub struct RunProvenance<'a> {
     /// Requested experiment or workload.

@@ -65,7 +65,6 @@ pub fn label(name: &str) -> Option<&str> {
     name.split(DIGEST_MARK).next()
 }
 
-/// Settings of the kind `generator`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GeneratorSettings {

@@ -25,7 +25,6 @@ impl RequestQueue {
         }
     }
 
-    /// Number of queued requests.
     pub(crate) fn ready(&self) -> usize {
         self.requests.len() - self.taken
     }

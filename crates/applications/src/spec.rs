@@ -24,12 +24,10 @@ const KINDS: [&str; 10] =
 /// Settings that every kind accepts in addition to its own.
 const OF_ANY: [&str; 2] = ["classifier", "share_percent"];
 
-/// Reference from a table to a job file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobsReference<'a> {
     /// A job file, by name or path.
     File(&'a str),
-    /// The text of a job file.
     Text(&'a str),
 }
 

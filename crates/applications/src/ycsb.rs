@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::RankDistribution;
 use workload::random::below;
 
-/// Popularity of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordPopularity {
@@ -57,7 +56,6 @@ pub(crate) enum YcsbOperation {
 }
 
 impl Mix {
-    /// Default popularity of the mix.
     pub(crate) fn popularity(self) -> RecordPopularity {
         match self {
             Mix::D => RecordPopularity::Latest,
@@ -108,7 +106,6 @@ impl Permutation {
         Permutation { count, mask: (1 << bits) - 1, shift: bits / 2 }
     }
 
-    /// Position of a number.
     pub fn position(&self, number: u32) -> u32 {
         let mut mixed = u64::from(number);
         loop {

@@ -13,9 +13,7 @@ use crate::settings::{ArraySettings, ParityRotation};
 pub(crate) struct ArrayGeometry {
     /// Drives without spares.
     pub(crate) drives: u16,
-    /// Data chunks of a row.
     pub(crate) data: u16,
-    /// Parity chunks of a row.
     pub(crate) parity: u16,
     /// Copies of each data chunk.
     pub(crate) copies: u16,
@@ -47,7 +45,6 @@ impl ArrayGeometry {
         }
     }
 
-    /// Bytes of data in a row.
     pub(crate) fn row_bytes(&self) -> u64 {
         u64::from(self.data) * self.chunk_bytes
     }
@@ -56,7 +53,6 @@ impl ArrayGeometry {
         self.chunk_bytes / PAGE_BYTES
     }
 
-    /// Drive of a copy of a column of a row.
     pub(crate) fn drive(&self, row: u64, column: u16, copy: u16) -> u16 {
         assert!(column < self.data + self.parity && copy < self.copies, "column {column}, copy {copy}");
         if self.parity == 0 {

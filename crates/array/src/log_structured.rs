@@ -47,7 +47,6 @@ type StripeKind = (Option<PlacementIndex>, bool);
 #[derive(Clone, Debug)]
 pub(crate) struct LogLayer {
     stripe_pages: u32,
-    /// Place of each page of the host.
     places: Vec<u32>,
     /// Page of the host at each place.
     pages: Vec<u32>,

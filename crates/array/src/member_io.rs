@@ -11,7 +11,6 @@ pub enum IoCause {
     Data,
     /// Further copies of a write.
     Mirror,
-    /// Parity.
     Parity,
     /// Reads of old data and parity for new parity.
     ReadModifyWrite,
@@ -19,9 +18,7 @@ pub enum IoCause {
     DegradedRead,
     /// Data that the log-structured layer moves, without its parity.
     Relocation,
-    /// Reads and writes of a rebuild.
     Rebuild,
-    /// Reads of a scrub.
     Scrub,
 }
 

@@ -9,7 +9,6 @@ use crate::geometry::ArrayGeometry;
 use crate::member_io::{IoCause, IoList, MemberIo};
 use crate::page_set::PageSet;
 
-/// State of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DriveState {
     Works,
@@ -126,7 +125,6 @@ impl Members {
         }
     }
 
-    /// Reads from one drive.
     pub(crate) fn read_drive(
         &self,
         list: &mut IoList<'_>,
@@ -138,7 +136,6 @@ impl Members {
         list.add(self.io(drive, row, bytes, cause, phase));
     }
 
-    /// Writes to one drive.
     pub(crate) fn write_drive(
         &self,
         list: &mut IoList<'_>,

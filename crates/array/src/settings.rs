@@ -84,7 +84,6 @@ pub enum WritePolicy {
     FullStripe,
 }
 
-/// Drives of the parity chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParityRotation {
@@ -234,7 +233,6 @@ fn default_resync_depth() -> u32 {
 const OVER_PROVISIONING: f64 = 0.1;
 
 impl ArraySettings {
-    /// Creates the default array of a level.
     pub fn new(level: ArrayLevel, drives: u16) -> ArraySettings {
         ArraySettings {
             level,

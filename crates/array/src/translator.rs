@@ -77,7 +77,6 @@ impl Array {
         self.log.as_ref().map_or(0, |log| log.buffered_pages() * PAGE_BYTES)
     }
 
-    /// Bytes of data in a stripe.
     pub fn stripe_bytes(&self) -> u64 {
         self.members.geometry.row_bytes()
     }
@@ -87,7 +86,6 @@ impl Array {
         self.members.geometry.rows
     }
 
-    /// Settings of the array.
     pub fn settings(&self) -> &ArraySettings {
         &self.settings
     }
@@ -163,7 +161,6 @@ impl Array {
         self.members.has_rebuilt(drive, row);
     }
 
-    /// Appends the reads that scrub a row.
     pub fn scrub_row(&self, row: u64, ios: &mut Vec<MemberIo>) {
         let mut list = IoList::new(ios);
         for drive in (0..self.settings.drives).filter(|drive| self.members.is_alive(*drive, row)) {

@@ -46,7 +46,6 @@ impl ResultFolder {
         &self.path
     }
 
-    /// Path of the journal of a folder.
     pub fn journal_in(folder: &Path) -> PathBuf {
         folder.join("journal.jsonl")
     }

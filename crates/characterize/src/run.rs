@@ -46,7 +46,6 @@ pub enum ProbePhase {
     Loading,
 }
 
-/// State of the probe in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeProgress {
     pub phase: ProbePhase,

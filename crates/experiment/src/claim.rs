@@ -126,7 +126,6 @@ pub enum ClaimRule {
 pub struct ErrorBound {
     /// Published rows to average: those whose coordinates contain these.
     pub over: CellSelector,
-    /// Metric of the rows. Default: all.
     pub metric: Option<Metric>,
     /// Maximum mean absolute error, or maximum relative one (0.05 for 5 %).
     pub at_most: f64,

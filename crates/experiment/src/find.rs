@@ -15,7 +15,6 @@ use crate::error::LabError;
 pub struct TextFile {
     /// Name without folder and extension.
     pub name: String,
-    /// Name in messages.
     pub file: String,
     pub text: String,
 }

@@ -91,7 +91,6 @@ pub struct RateWindow {
 #[serde(try_from = "String", into = "String")]
 pub enum LatencyStatistic {
     Mean,
-    /// `stdev`: of all requests.
     Stdev,
     Min,
     Max,

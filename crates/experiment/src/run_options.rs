@@ -116,7 +116,6 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 impl RunOptions {
-    /// Returns the options that are set, by name.
     pub fn set_options(&self) -> Map<String, Value> {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else {
             unreachable!("a struct of numbers and names is a JSON object")

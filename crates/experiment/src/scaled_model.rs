@@ -243,7 +243,6 @@ pub fn scaled_config(
     Ok((config, layout))
 }
 
-/// A drive of a requested capacity.
 #[derive(Clone, Debug)]
 pub struct DriveOfCapacity {
     pub config: DeviceConfig,

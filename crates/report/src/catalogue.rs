@@ -41,7 +41,6 @@ impl EntryKind {
         }
     }
 
-    /// Commands for an entry of this kind.
     fn remedy(self) -> &'static str {
         match self {
             EntryKind::Experiments => "`warp run NAME`, or `warp reproduce NAME` to compare it with the paper",

@@ -17,7 +17,6 @@ pub enum LineCoordinate {
     FirstAxis = 2,
 }
 
-/// All results by panel and line.
 pub struct Panels<'a> {
     pub lines: LineCoordinate,
     /// Names of the lines, the same in every panel.

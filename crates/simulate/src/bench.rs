@@ -26,7 +26,6 @@ use workload::fio;
 const BATCH: usize = 64;
 const PAGE_BYTES: u64 = 4096;
 
-/// Result of one workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchRow {
     pub workload: String,
@@ -209,7 +208,6 @@ fn measure<S: EventSink>(
     })
 }
 
-/// Pages of a round.
 struct RoundPages {
     /// Pages programmed or read.
     media: u64,

@@ -44,7 +44,6 @@ impl RunRecorder {
         RunRecorder { timed: self.timed, ranges: self.ranges.clone(), ..RunRecorder::default() }
     }
 
-    /// Copied pages of each range.
     pub(crate) fn copies(&self) -> impl Iterator<Item = (&OwnedRange, u64)> {
         self.ranges.iter().map(|(range, _, copied)| (range, *copied))
     }

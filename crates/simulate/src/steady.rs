@@ -32,7 +32,6 @@ const _: () = assert!(ROUNDS == 5, "STUDENT_T is that of four degrees of freedom
 /// Last drive writes of a run that waited for steady state.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SteadyState {
-    /// True if the run reached steady state.
     pub reached: bool,
     /// Mean write amplification of the rounds.
     pub waf: f64,

@@ -10,7 +10,6 @@ use rust_embed::RustEmbed;
 #[allow_missing = true]
 struct PageAssets;
 
-/// Answer of a program that was built without the page.
 const MISSING: &str = "<!doctype html><meta charset=\"utf-8\"><title>WARP studio</title><p>This program was built without the page (crates/studio/web/dist); \
                        its questions are answered below /api/.";
 

@@ -7,7 +7,6 @@ use toml::Table;
 
 use crate::export::ExportData;
 
-/// Command of a page to a session.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PageCommand {
@@ -60,7 +59,6 @@ impl TryFrom<f64> for ByteCount {
 }
 
 pub enum EngineCommand {
-    /// Command of a page, with the page's number.
     Page(u64, PageCommand),
     /// A page connected, so the state must be published.
     Show,

@@ -83,7 +83,6 @@ pub struct UnitEventRecord {
     pub copied_pages: u32,
     /// Destination unit of a reclaim, or [`NO_UNIT`].
     pub destination: u32,
-    /// Host bytes written at the event.
     pub host_bytes: u64,
     /// Virtual time of the event, nanoseconds.
     pub now_ns: u64,

@@ -67,7 +67,6 @@ pub struct LaneFork {
 
 pub struct Lane {
     pub plan: LanePlan,
-    /// Fork of the lane, if it is one.
     pub branch: Option<LaneFork>,
     /// Position of a seek, which has priority over play and speed.
     pub goal: Option<u64>,
@@ -488,7 +487,6 @@ pub struct LaneUpdates {
 }
 
 impl LaneUpdates {
-    /// Merges the updates into the state of lane `index` with this name and series.
     pub fn apply(self, lanes: &mut Vec<LaneState>, index: usize, name: &str, series: &LaneSeries) {
         if index == lanes.len() {
             lanes.push(LaneState::new(name, series.clone()));

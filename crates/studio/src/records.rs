@@ -21,7 +21,6 @@ pub struct LoggedEvent {
     pub elapsed_ns: u64,
 }
 
-/// Counters of each owner.
 pub fn rows(stats: &DeviceStats) -> impl Iterator<Item = &OwnerStats> {
     stats.handles.iter().chain([&stats.shared])
 }
@@ -112,7 +111,6 @@ pub fn record(
     LoggedEvent { record, group, elapsed_ns }
 }
 
-/// Record of an owner, from its counters and its occupancy.
 pub fn owner_record(row: &OwnerStats, holds: &Occupancy) -> OwnerRecord {
     OwnerRecord {
         host_bytes: row.host_bytes_written,

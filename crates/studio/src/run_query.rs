@@ -96,14 +96,12 @@ fn locate(experiment: &Experiment) -> Result<(String, Option<String>), LabError>
     Err(LabError::invalid(&experiment.file, problem))
 }
 
-/// Runs requested by a program.
 #[derive(Clone, Debug)]
 pub struct RunQuery {
     pub experiment: Experiment,
     pub selection: RunOverrides,
 }
 
-/// Requested run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunKey<'a> {
     pub key: &'a CellKey,

@@ -30,7 +30,6 @@ pub struct SampleExtras {
 }
 
 pub struct LaneSample<'a> {
-    /// Bytes written by the host.
     pub host_bytes: u64,
     /// Programmed bytes.
     pub media_bytes: u64,

@@ -112,7 +112,6 @@ impl StudioSession {
         })
     }
 
-    /// Phase of the session, and the number of its lanes.
     pub fn phase(&self) -> (LanePhase, usize) {
         self.shared.with(|state| (state.phase, state.lanes.len()))
     }

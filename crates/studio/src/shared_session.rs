@@ -62,7 +62,6 @@ impl SharedSession {
         self.requested_at.lock().expect("no thread panics with the lock").elapsed()
     }
 
-    /// Records a request of a client.
     pub(crate) fn record_request(&self) {
         *self.requested_at.lock().expect("no thread panics with the lock") = Instant::now();
     }

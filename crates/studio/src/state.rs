@@ -81,7 +81,6 @@ pub struct LaneMessages {
     pub result: Option<Arc<str>>,
 }
 
-/// State of a lane for pages.
 pub struct LaneState {
     pub name: String,
     pub snapshot: Arc<LaneSnapshot>,
@@ -107,7 +106,6 @@ impl LaneState {
 }
 
 pub struct SessionState {
-    /// Session message.
     pub session: Arc<str>,
     /// Version of the session message, incremented with each change.
     pub version: u64,
@@ -172,7 +170,6 @@ pub struct ViewerCursor {
 /// Update for a page about a lane.
 pub enum LaneUpdate {
     Text(String),
-    /// Data of a frame.
     Frame(FrameUpdate),
 }
 
@@ -274,7 +271,6 @@ fn take_new(sent: &mut Option<Arc<str>>, now: &Option<Arc<str>>) -> Option<Arc<s
 }
 
 impl ViewerCursor {
-    /// Encodes an update as a frame.
     pub fn frame(&mut self, update: &FrameUpdate, lane: u8) -> bytes::Bytes {
         let now = &update.now;
         let units = match update.has_same_units {

@@ -381,7 +381,6 @@ struct SessionName {
 struct TextCheck {
     name: String,
     text: String,
-    /// Kind of the text, a workload by default.
     #[serde(default)]
     kind: TextKind,
 }

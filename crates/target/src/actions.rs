@@ -21,7 +21,6 @@ pub use nvme::fault::{FaultPlan, FaultsReport, PlanError, UnsupportedFault};
 use crate::storage::{DriveError, ServedDrive};
 use crate::{ServerClock, SharedSubsystem, lock, pause_between_parts, yield_to_waiters};
 
-/// Result of a requested checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckpointResult {
     /// True if the drive had changed since the previous checkpoint, so that a new one was written.
@@ -99,7 +98,6 @@ pub struct Actions {
 }
 
 impl Actions {
-    /// Actions on an open drive.
     pub fn new(drive: &Arc<Mutex<ServedDrive>>, shared: SharedSubsystem, clock: ServerClock) -> Actions {
         Actions { drive: Arc::downgrade(drive), shared, clock }
     }

@@ -12,7 +12,6 @@ pub struct ServerClock {
 }
 
 impl ServerClock {
-    /// A clock that starts now.
     pub fn start() -> ServerClock {
         ServerClock { start: Instant::now() }
     }

@@ -40,7 +40,6 @@ pub enum ServeError {
     /// The system refuses to listen for another reason.
     #[error("cannot listen on {address} ({source})")]
     Listen {
-        /// Requested address.
         address: SocketAddr,
         /// Error of the system call.
         source: std::io::Error,
@@ -69,7 +68,6 @@ pub enum ServeError {
          gen-dhchap-key`, or listen on 127.0.0.1"
     )]
     SecretRequired {
-        /// Requested address.
         address: SocketAddr,
         /// NQN of the host without a secret.
         host: String,

@@ -221,7 +221,6 @@ impl Server {
         &self.shared
     }
 
-    /// Starts to monitor the drive.
     pub fn monitor(&self) -> DriveMonitor {
         DriveMonitor::new(Arc::clone(&self.shared), self.clock)
     }
@@ -236,12 +235,10 @@ impl Server {
         self.tcp.as_ref().map(|tcp| tcp.local_address())
     }
 
-    /// Address of the metrics server.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(HttpServer::local_address)
     }
 
-    /// Current state of the drive.
     pub fn status(&self) -> DriveStatus {
         let checkpoints = self.checkpoints.status();
         DriveStatus { checkpoints, ..DriveStatus::new(&lock(&self.shared), self.clock.now()) }

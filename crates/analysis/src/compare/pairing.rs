@@ -54,7 +54,6 @@ impl CellPairs {
     }
 }
 
-/// The only cell on the device of an answer.
 fn only_of_device(cells: &[SideCell], answer: &[SideCell]) -> Option<usize> {
     let device = &answer.first()?.device;
     let mut on_device = (0..cells.len()).filter(|index| cells[*index].device == *device);

@@ -13,7 +13,6 @@ pub(super) const WAF: &str = "WAF";
 /// Metrics that depend on the amount of writes, in the order of their counters.
 pub(super) const TOTALS: [&str; 2] = ["host, GB", "media, GB"];
 
-/// One seed of a cell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeedRun {
     pub(super) device: String,

@@ -167,7 +167,6 @@ impl Side {
         }
     }
 
-    /// Metrics of the first run.
     #[cfg(test)]
     pub(super) fn metrics_of_first(&self) -> Metrics {
         self.runs[0].metrics.clone()
@@ -403,7 +402,6 @@ mod tests {
         assert_eq!(metrics(&fio.to_string()), expected);
     }
 
-    /// The notes of a side read from this text.
     fn notes(text: &str) -> Vec<String> {
         Side::read("a file", text).expect("a result").notes
     }

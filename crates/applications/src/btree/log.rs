@@ -47,7 +47,6 @@ impl TransactionLog {
         self.end_bytes
     }
 
-    /// Appends an entry.
     pub(super) fn append(&mut self, bytes: u64) {
         self.end_bytes += bytes;
     }

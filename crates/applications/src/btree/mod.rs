@@ -249,7 +249,6 @@ impl BTreeSettings {
         Ok(FIXED_BYTES + (pages + zones) * PAGE_MAP_BYTES)
     }
 
-    /// Bytes of a page filled with records.
     fn filled_page_bytes(&self) -> u64 {
         (self.page_bytes as f64 * self.page_fill_percent / 100.0) as u64
     }

@@ -42,7 +42,6 @@ pub(super) struct BTreeOutput {
     placement_count: u16,
     write_bytes: u64,
     reads: bool,
-    /// Bytes written by stream.
     pub(super) written_bytes: [u64; 4],
 }
 
@@ -77,7 +76,6 @@ impl BTreeOutput {
         Some(PlacementIndex(wanted.min(u32::from(last)) as u16))
     }
 
-    /// Writes bytes sequentially.
     pub(super) fn write(&mut self, stream: BTreeStream, offset_bytes: u64, bytes: u64) {
         let number = match stream {
             BTreeStream::Log => 0,
@@ -96,7 +94,6 @@ impl BTreeOutput {
         self.queue.push_pieces(whole, bytes, self.write_bytes);
     }
 
-    /// Reads a page.
     pub(super) fn read(&mut self, offset_bytes: u64, bytes: u64) {
         if self.reads {
             self.queue.push(IoRequest {

@@ -1,6 +1,5 @@
 //! Page accesses, the elements of operations.
 
-/// Access of an operation to a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Touch {
     pub(super) page: u32,

@@ -105,7 +105,6 @@ impl Pool {
         frame != NONE && self.frames[frame as usize].dirty_since == Some(since)
     }
 
-    /// True if a page is in the pool and dirty.
     pub(super) fn is_dirty(&self, page: u32) -> bool {
         let frame = self.of_page[page as usize];
         frame != NONE && self.frames[frame as usize].dirty_since.is_some()

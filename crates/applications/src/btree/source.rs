@@ -24,7 +24,6 @@ pub(super) struct PageCounts {
 }
 
 impl PageCounts {
-    /// Number of pages that operations change.
     fn changing(&self) -> u32 {
         self.data + self.undo
     }
@@ -34,7 +33,6 @@ impl PageCounts {
     }
 }
 
-/// Components of a tree.
 #[derive(Debug)]
 pub(super) struct BTreeParts {
     pub(super) driver: BTreeDriver,
@@ -79,13 +77,11 @@ pub struct BTree {
     pub(super) counters: BTreeCounters,
 }
 
-/// Counters of the tree.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct BTreeCounters {
     pub(super) operations: u64,
     touched: u64,
     hits: u64,
-    /// Bytes of changed records.
     pub(super) changed_bytes: u64,
     /// Number of pages written back.
     pub(super) page_writes: u64,

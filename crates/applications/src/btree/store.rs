@@ -36,7 +36,6 @@ pub enum TornPages {
     FullPageWrites,
 }
 
-/// Pages on the drive.
 #[derive(Debug)]
 pub(super) enum PageStore {
     InPlace(InPlace),
@@ -119,7 +118,6 @@ impl PageStore {
         }
     }
 
-    /// Completes a checkpoint.
     pub(super) fn checkpoint(&mut self, output: &mut BTreeOutput) {
         if let PageStore::CopyOnWrite(copies) = self {
             copies.checkpoint(output);
@@ -178,7 +176,6 @@ struct InnerPages {
     levels: Vec<Range<u32>>,
     /// Pages of the lowest level with a child that moved since the last checkpoint.
     stale: BTreeSet<u32>,
-    /// Number of pages written.
     writes: u64,
 }
 
@@ -198,7 +195,6 @@ impl InnerPages {
         self.levels.iter().map(|level| level.len() as u32).sum()
     }
 
-    /// Records that a leaf moved.
     fn record_move(&mut self, leaf: u32) {
         if !self.levels.is_empty() {
             self.stale.insert(leaf / self.children);
@@ -271,7 +267,6 @@ impl ShadowPages {
         self.start_bytes + u64::from(slot) * self.slot_bytes
     }
 
-    /// Number of slots that are free now.
     fn free_slots(&self) -> u32 {
         self.slots - self.untouched + self.free.len() as u32
     }

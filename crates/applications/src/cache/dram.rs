@@ -26,7 +26,6 @@ struct DramItem {
     clean: bool,
 }
 
-/// An evicted item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EvictedItem {
     /// Hash of its key.

@@ -32,7 +32,6 @@ impl WorkloadStatistics {
     }
 }
 
-/// Endless generator of operations.
 #[derive(Debug)]
 pub(crate) struct OperationGenerator {
     random: Xoshiro256PlusPlus,
@@ -92,7 +91,6 @@ impl OperationGenerator {
         CacheOperation { kind, key, bytes: Some(bytes) }
     }
 
-    /// Draws a key and the bytes of key and value.
     fn draw_key(&mut self) -> (u64, u32) {
         let key = mix(self.popularity.draw(&mut self.random) ^ self.salt);
         (key, self.key_bytes + self.sizes.size(mix(key) as u32))

@@ -26,7 +26,6 @@ impl Index {
         Index { slots: vec![0; SLOTS_MIN], shift: 32 - SLOTS_MIN.trailing_zeros(), used: 0 }
     }
 
-    /// Number of items.
     pub(crate) fn items(&self) -> usize {
         self.used
     }
@@ -94,7 +93,6 @@ impl Index {
         }
     }
 
-    /// Removes an item that is in the index.
     pub(crate) fn remove(&mut self, tag: u32, item: u32) {
         let position = self.position(tag, |other| other == item);
         let mut hole = position.expect("an item that is removed was inserted before");

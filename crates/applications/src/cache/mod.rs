@@ -33,7 +33,6 @@ pub(crate) use preset::check_quantiles;
 pub(crate) use tier::Tier;
 pub(crate) use trace::CacheTraceFiles;
 
-/// Kind of a cache operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OperationKind {
     Get,
@@ -41,7 +40,6 @@ pub(crate) enum OperationKind {
     Delete,
 }
 
-/// One operation on a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheOperation {
     pub(crate) kind: OperationKind,

@@ -57,7 +57,6 @@ pub enum Preset {
     Twitter37,
 }
 
-/// Statistics of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkloadStatistics {
     /// Gets among the operations, percent.

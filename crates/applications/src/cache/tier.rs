@@ -38,7 +38,6 @@ pub enum TierEviction {
 
 const NONE: u32 = u32::MAX;
 
-/// State of a slot.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     key: u64,
@@ -68,7 +67,6 @@ struct SlotList {
     newest: u32,
 }
 
-/// Slots of a class.
 #[derive(Debug, Clone)]
 struct TierClass {
     /// First empty slot, which is used next.
@@ -141,7 +139,6 @@ impl Tier {
         Some(slot)
     }
 
-    /// Number of stored chunks.
     pub(crate) fn stored(&self) -> usize {
         self.index.items()
     }

@@ -51,7 +51,6 @@ pub(super) struct BigHash {
     blocks: Vec<BucketBlock>,
     free: u32,
     bucket_bytes: u64,
-    /// Unit of an entry's size, bytes.
     size_unit_bytes: u32,
     bloom_bits: u64,
     /// Entries of the current bucket, oldest first.

@@ -57,7 +57,6 @@ struct CacheRegion {
     ordered: bool,
 }
 
-/// Location of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ItemLocation {
     /// Offset from the start of the cache.

@@ -75,7 +75,6 @@ impl HybridCache {
         keys().for_each(|key| self.dram.prefetch_neighbours(key));
     }
 
-    /// Executes one operation.
     pub(super) fn execute(&mut self, operation: CacheOperation) {
         let CacheOperation { kind, key, bytes } = operation;
         match (kind, bytes) {

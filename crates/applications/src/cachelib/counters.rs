@@ -7,7 +7,6 @@ use workload::WorkloadMeasure;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CacheCounters {
     pub(super) gets: u64,
-    /// Sets by the workload.
     pub(super) sets: u64,
     /// Sets after a miss.
     pub(super) lookaside_sets: u64,
@@ -54,7 +53,6 @@ impl CacheCounters {
         }
     }
 
-    /// All measures by name.
     pub(super) fn measures(&self, recent: &RecentHitRatio, bad_lines: u64) -> Vec<WorkloadMeasure> {
         let flash_hits = self.soc_hits + self.loc_hits;
         let item_bytes = self.soc_item_bytes + self.loc_item_bytes;

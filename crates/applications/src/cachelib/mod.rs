@@ -60,7 +60,6 @@ pub struct CachelibSettings {
     pub statistics: StatisticsSettings,
     /// Trace files to read in this order, in place of a generator.
     pub trace: Vec<PathBuf>,
-    /// Format of the trace files.
     pub trace_format: CacheTraceFormat,
     /// Keys that each line stands for, each with a suffix (`ampFactor` of cachebench).
     pub amplification: u32,
@@ -164,7 +163,6 @@ impl CachelibSettings {
         self.statistics.over(self.preset, self.lookaside)
     }
 
-    /// Trace files and read settings.
     fn files(&self, target: &WorkloadTarget) -> CacheTraceFiles {
         let share = self.trace_working_set_percent.map(|percent| percent / 100.0);
         CacheTraceFiles {

@@ -45,7 +45,6 @@ enum ThreadStep {
     Flush(u64, Box<[IoRequest]>),
     /// Frees the buffer of a written region.
     Flushed,
-    /// Returns the result to a caller.
     Answer,
 }
 

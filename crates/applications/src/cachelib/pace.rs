@@ -47,7 +47,6 @@ pub enum EngineResources {
 }
 
 impl EngineResources {
-    /// Index of an engine's resources.
     pub(super) fn index(self, engine: u16) -> usize {
         match self {
             EngineResources::SharedThreads => 0,

@@ -23,7 +23,6 @@ const RECENT_PARTS: u64 = 4;
 /// and will never write again.
 const IDLE_OPERATIONS: u64 = 10_000_000;
 
-/// A running cache on a drive.
 pub struct CacheSource {
     operations: OperationSource,
     /// Remaining operations, if limited.

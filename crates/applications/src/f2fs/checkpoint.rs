@@ -77,7 +77,6 @@ impl FileSystem {
         }
     }
 
-    /// Writes a checkpoint.
     pub(super) fn checkpoint(&mut self) -> Result<(), FileSystemFull> {
         self.write_entries()?;
         for node in self.nodes.take_dirty() {

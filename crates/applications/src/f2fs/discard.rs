@@ -11,7 +11,6 @@ use super::output::F2fsOutput;
 use super::segments::{BlockBits, places};
 use crate::bitmap::Bitmap;
 
-/// Queued discards.
 #[derive(Debug, Clone)]
 pub struct Discards {
     /// Blocks to discard by segment. Empty if discards are disabled.
@@ -38,7 +37,6 @@ impl Discards {
         }
     }
 
-    /// Number of queued blocks.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }

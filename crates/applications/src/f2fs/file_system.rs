@@ -63,16 +63,13 @@ impl F2fsFile {
     }
 }
 
-/// Counters of the file system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct F2fsCounters {
-    /// Bytes written by applications.
     pub application_bytes: u64,
     /// Blocks written into free segments.
     pub appended_blocks: u64,
     /// Blocks written into gaps of dirty segments.
     pub threaded_blocks: u64,
-    /// Blocks written in place.
     pub in_place_blocks: u64,
     /// Part of the blocks above moved by cleaning.
     pub cleaned_blocks: u64,
@@ -83,7 +80,6 @@ pub struct F2fsCounters {
     pub checkpoints: u64,
 }
 
-/// A mounted file system.
 #[derive(Debug, Clone)]
 pub struct FileSystem {
     pub(super) layout: F2fsLayout,
@@ -172,7 +168,6 @@ impl FileSystem {
         Ok(id)
     }
 
-    /// Creates a file in a directory.
     pub fn create(&mut self, id: u32, directory: u32, class: u8) -> Result<(), FileSystemFull> {
         self.make_room()?;
         self.check_room(1)?;
@@ -194,12 +189,10 @@ impl FileSystem {
         Ok(())
     }
 
-    /// True if a file has an inode.
     pub fn has_inode(&self, id: u32) -> bool {
         !self.files[id as usize].nodes.is_empty()
     }
 
-    /// Changes the entry of a file in its directory.
     fn change_entry(&mut self, directory: u32, id: u32) {
         let file = &mut self.files[directory as usize];
         if let Some(inode) = file.nodes.first() {
@@ -260,7 +253,6 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Writes blocks of a file to a log.
     pub(super) fn write_data(&mut self, id: u32, first: u32, blocks: u32, log: LogKind) -> Result<(), FileSystemFull> {
         let time = self.output.bytes_written;
         let (mut index, mut left) = (first, blocks);
@@ -331,7 +323,6 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Writes a node to its log.
     pub(super) fn write_node(&mut self, node: u32) -> Result<(), FileSystemFull> {
         let time = self.output.bytes_written;
         let log = self.nodes.log(node);

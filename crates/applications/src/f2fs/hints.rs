@@ -45,7 +45,6 @@ impl LogKind {
         LogKind::ColdNode,
     ];
 
-    /// True if the log takes nodes.
     pub fn is_node(self) -> bool {
         self >= LogKind::HotNode
     }
@@ -60,10 +59,8 @@ pub enum F2fsWriter {
 }
 
 impl F2fsWriter {
-    /// Number of writers.
     pub const COUNT: usize = 7;
 
-    /// Number of the writer.
     pub fn index(self) -> usize {
         match self {
             F2fsWriter::Log(log) => log as usize,

@@ -154,7 +154,6 @@ impl F2fsLayout {
         self.nat_blocks * NAT_ENTRIES
     }
 
-    /// Blocks of the main area.
     pub fn main_blocks(&self) -> u32 {
         self.segments * self.segment_blocks
     }

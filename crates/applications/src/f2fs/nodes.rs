@@ -14,7 +14,6 @@ pub const INODE_POINTERS: u32 = 873;
 pub const NODE_POINTERS: u32 = 1018;
 pub const UNWRITTEN: u32 = u32::MAX;
 
-/// All nodes by number.
 #[derive(Debug, Clone)]
 pub struct Nodes {
     /// Block of each node in the main area.
@@ -66,7 +65,6 @@ impl Nodes {
         Some(node as u32)
     }
 
-    /// Deletes a node and returns its block.
     pub fn delete(&mut self, node: u32) -> u32 {
         let address = std::mem::replace(&mut self.address[node as usize], UNWRITTEN);
         self.dirty.clear(node as usize);
@@ -85,12 +83,10 @@ impl Nodes {
         }
     }
 
-    /// True if a node is unwritten.
     pub fn is_dirty(&self, node: u32) -> bool {
         self.dirty.get(node as usize)
     }
 
-    /// Number of unwritten nodes.
     pub fn dirty_count(&self) -> u32 {
         self.dirty.count() as u32
     }
@@ -112,12 +108,10 @@ impl Nodes {
         list
     }
 
-    /// Block of a node.
     pub fn address(&self, node: u32) -> u32 {
         self.address[node as usize]
     }
 
-    /// Log of a node.
     pub fn log(&self, node: u32) -> LogKind {
         self.log[node as usize]
     }

@@ -7,7 +7,6 @@ use workload::{IoRequest, PlacementIndex, RequestOperation};
 use super::hints::{F2fsWriter, HintPolicy, STREAMS};
 use super::layout::BLOCK_BYTES;
 
-/// Stream number of reads.
 const READS: usize = F2fsWriter::COUNT;
 /// Stream number of discards.
 const DISCARDS: usize = F2fsWriter::COUNT + 1;

@@ -40,11 +40,9 @@ pub struct SegmentTable {
     now: Vec<BlockBits>,
     /// Blocks valid at the last checkpoint.
     before: Vec<BlockBits>,
-    /// Number of valid blocks.
     valid: Vec<u16>,
     /// Number of unwritable blocks: currently valid, or valid at the last checkpoint.
     taken: Vec<u16>,
-    /// Number of valid blocks of each section.
     section_valid: Vec<u32>,
     /// Number of segments of each section that are not free.
     section_in_use: Vec<u16>,
@@ -61,7 +59,6 @@ pub struct SegmentTable {
     /// Segments changed since the last checkpoint, in the order of their first change.
     touched: Vec<u32>,
     is_touched: Bitmap,
-    /// Current segment of each log.
     current: [u32; 6],
     /// Section under cleaning, which no log may use.
     victim: u32,
@@ -69,7 +66,6 @@ pub struct SegmentTable {
     last_victim: u32,
     /// Section at which the last search of background cleaning ended.
     last_background: u32,
-    /// Number of valid blocks of all segments.
     total_valid: u64,
 }
 
@@ -115,17 +111,14 @@ impl SegmentTable {
         self.prefree.count() as u32
     }
 
-    /// Number of valid blocks.
     pub fn total_valid(&self) -> u64 {
         self.total_valid
     }
 
-    /// Number of valid blocks of a segment.
     pub fn valid(&self, segment: u32) -> u32 {
         u32::from(self.valid[segment as usize])
     }
 
-    /// Valid blocks of a segment.
     pub fn valid_bits(&self, segment: u32) -> &BlockBits {
         &self.now[segment as usize]
     }
@@ -264,7 +257,6 @@ impl SegmentTable {
         self.kind[index] = log;
     }
 
-    /// Current segment of a log.
     pub fn current(&self, log: LogKind) -> u32 {
         self.current[log as usize]
     }

@@ -34,7 +34,6 @@ pub struct Database {
 }
 
 impl Database {
-    /// Puts a key into a family.
     pub fn put(&mut self, family: usize, key: u32) -> Result<(), StoreFull> {
         self.limit_log()?;
         let tree = &mut self.trees[family];

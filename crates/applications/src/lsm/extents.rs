@@ -8,12 +8,9 @@ use std::collections::BTreeMap;
 
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// A range of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockExtent {
-    /// First block.
     pub first: u32,
-    /// Number of blocks.
     pub blocks: u32,
 }
 
@@ -52,7 +49,6 @@ impl FreeSpace {
         1.0 - self.free_blocks as f64 / self.blocks as f64
     }
 
-    /// Number of blocks in use.
     #[cfg(test)]
     pub fn used_blocks(&self) -> u64 {
         self.blocks - self.free_blocks
@@ -90,7 +86,6 @@ impl FreeSpace {
         BlockExtent { first, blocks }
     }
 
-    /// Adds a free extent.
     fn add(&mut self, first: u32, blocks: u32) {
         self.free.insert(first, blocks);
         let longest = &mut self.longest[(first / self.part_blocks) as usize];
@@ -109,7 +104,6 @@ impl FreeSpace {
         length
     }
 
-    /// Frees an extent.
     pub fn release(&mut self, extent: BlockExtent) {
         let (mut first, mut blocks) = (extent.first, extent.blocks);
         if let Some((&before, &length)) = self.free.range(..first).next_back() {

@@ -88,7 +88,6 @@ impl Default for Family {
 }
 
 impl Family {
-    /// Settings of the family as a database of its own.
     fn standalone_settings(&self, database: &LsmSettings) -> LsmSettings {
         LsmSettings {
             mix: self.mix.unwrap_or(database.mix),
@@ -175,7 +174,6 @@ impl LsmSettings {
             .collect()
     }
 
-    /// Checks the families and the settings that need families.
     pub(super) fn check_families(&self) -> Result<(), WorkloadError> {
         within("the number of families", self.families.len(), 0..=MOST_FAMILIES)?;
         let needs = |setting: String, what: &str| {

@@ -22,7 +22,6 @@ pub struct SortedLevel {
 }
 
 impl SortedLevel {
-    /// Number of tables.
     pub fn len(&self) -> usize {
         self.tables.len()
     }

@@ -47,7 +47,6 @@ pub struct WriteAheadLog {
     /// Extents of a deleted file for the next file.
     recycled: Option<Vec<BlockExtent>>,
     next_number: u64,
-    /// Bytes of all files.
     bytes: u64,
 }
 
@@ -111,17 +110,14 @@ impl WriteAheadLog {
         }
     }
 
-    /// Number of the oldest file.
     pub fn oldest(&self) -> Option<u64> {
         self.closed.front().or(self.open.as_ref()).map(|file| file.number)
     }
 
-    /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Number of files.
     pub fn files(&self) -> usize {
         self.closed.len() + usize::from(self.open.is_some())
     }

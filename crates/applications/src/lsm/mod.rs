@@ -166,7 +166,6 @@ impl Default for LsmSettings {
     }
 }
 
-/// Compaction style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compaction {
@@ -356,7 +355,6 @@ impl FamilyMember {
         self.name.as_ref().map_or(String::new(), |name| format!(" of the family {name}"))
     }
 
-    /// Creates the tree of a family and its client.
     fn begin(&self, number: usize, target: &WorkloadTarget, seed: u64) -> Result<(LsmTree, Client), WorkloadError> {
         let settings = &self.settings;
         let data_bytes = (target.capacity_bytes() as f64 * settings.data_percent / 100.0 * self.data_share) as u64;

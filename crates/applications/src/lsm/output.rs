@@ -34,7 +34,6 @@ pub enum WriteOrigin {
     Wal,
     /// A flush or compaction into a level.
     Level {
-        /// Number of the tree.
         tree: usize,
         /// Number of the level, from 0.
         level: usize,
@@ -63,7 +62,6 @@ pub struct TreeShape {
     pub table: Vec<u16>,
 }
 
-/// Output state of a tree.
 #[derive(Debug)]
 struct TreeStreams {
     shape: TreeShape,
@@ -168,7 +166,6 @@ impl LsmOutput {
         *mean = if *mean == 0.0 { lifetime } else { *mean + (lifetime - *mean) * LIFETIME_WEIGHT };
     }
 
-    /// Writes blocks of a file.
     pub fn write(&mut self, maker: WriteOrigin, extents: &[BlockExtent], first: u64, blocks: u64) {
         let placement = self.place(maker);
         let bytes = blocks * BLOCK_BYTES;
@@ -184,7 +181,6 @@ impl LsmOutput {
         self.push(stream, RequestOperation::Write, placement, extents, first, blocks);
     }
 
-    /// Reads blocks of a file.
     pub fn read(&mut self, extents: &[BlockExtent], first: u64, blocks: u64) {
         self.push(self.read_stream, RequestOperation::Read, None, extents, first, blocks);
     }

@@ -17,7 +17,6 @@ use workload::{IoRequest, RequestSource, WorkloadError, WorkloadMeasure};
 #[derive(Debug)]
 pub struct Lsm {
     pub(super) database: Database,
-    /// Clients of the families.
     clients: Vec<Client>,
     /// Names of the families, empty for a single unnamed family.
     names: Vec<String>,
@@ -32,7 +31,6 @@ pub struct Lsm {
 /// Number of draws for the choice of a family.
 const FAMILY_DRAWS: u64 = 1 << 53;
 
-/// Client of a tree.
 #[derive(Debug)]
 pub struct Client {
     keys: YcsbKeys,
@@ -87,7 +85,6 @@ fn descending(keys: &Bitmap) -> Vec<u32> {
 const DRAWS_PER_ENTRY: u64 = 8;
 
 impl Client {
-    /// Creates the client of a tree with `load` records.
     pub(super) fn new(tree: &LsmTree, keys: YcsbKeys, mix: Mix, load: u32, bulk: bool, operation_share: f64) -> Client {
         let mut keys = keys;
         let bulk = if bulk { bulk_by_level(tree, &mut keys, load) } else { Vec::new() };
@@ -125,7 +122,6 @@ impl Lsm {
         self.clients[family].keys.records()
     }
 
-    /// True if all records are loaded.
     #[cfg(test)]
     pub(super) fn is_loaded(&self) -> bool {
         let mut clients = self.clients.iter();
@@ -181,7 +177,6 @@ impl Lsm {
         Ok(true)
     }
 
-    /// Sum of a counter over all trees.
     fn sum(&self, count: impl Fn(&TreeCounters) -> u64) -> u64 {
         self.database.trees.iter().map(|tree| count(&tree.counters)).sum()
     }
@@ -207,7 +202,6 @@ impl Lsm {
     }
 }
 
-/// Measures of the levels of a tree.
 fn levels_of(tree: &LsmTree, name: &dyn Fn(&str) -> String) -> Vec<WorkloadMeasure> {
     let mut measures = Vec::new();
     for (level, written) in tree.counters.level_bytes.iter().enumerate() {

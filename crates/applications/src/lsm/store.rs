@@ -20,7 +20,6 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Allocates extents for `bytes` bytes.
     pub fn allocate(&mut self, bytes: u64) -> Result<Vec<BlockExtent>, StoreFull> {
         self.space.allocate(bytes.div_ceil(BLOCK_BYTES) as u32).ok_or(StoreFull)
     }
@@ -34,7 +33,6 @@ impl FileStore {
         }
     }
 
-    /// Deletes tables of a level.
     pub fn delete_tables(&mut self, tables: Vec<SortedTable>, tree: usize, level: usize) {
         for table in tables {
             self.output.record_lifetime(tree, level, table.made_at);
@@ -52,7 +50,6 @@ impl FileStore {
     }
 }
 
-/// Number of blocks of a file.
 pub fn blocks_of(extents: &[BlockExtent]) -> u64 {
     extents.iter().map(|extent| u64::from(extent.blocks)).sum()
 }

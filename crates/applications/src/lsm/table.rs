@@ -9,7 +9,6 @@ pub struct SortedTable {
     /// First and last key, cached here so that a search reads no lists of keys.
     bounds: (u32, u32),
     pub keys: Vec<u32>,
-    /// Extents of the file.
     pub extents: Vec<BlockExtent>,
     /// Bytes that the tree had written before the file.
     pub made_at: u64,

@@ -17,14 +17,12 @@ use super::rules::TreeRules;
 use super::store::{FileStore, StoreFull, blocks_of};
 use super::table::{SortedTable, merge};
 
-/// Counters of a tree.
 #[derive(Debug, Clone, Default)]
 pub struct TreeCounters {
     /// Bytes of keys and values put by the application.
     pub application_bytes: u64,
     /// Bytes written to the drive by a bulk load.
     pub loaded_bytes: u64,
-    /// Bytes written into the tables of each level.
     pub level_bytes: Vec<u64>,
     /// Number of memtable flushes.
     pub flushes: u64,
@@ -35,7 +33,6 @@ pub struct TreeCounters {
     pub trivial_moves: u64,
 }
 
-/// A tree on a drive.
 #[derive(Debug)]
 pub struct LsmTree {
     pub(super) rules: TreeRules,
@@ -49,7 +46,6 @@ pub struct LsmTree {
     pub(super) runs: Vec<Vec<SortedTable>>,
     /// Levels from 1.
     pub(super) levels: Vec<SortedLevel>,
-    /// Number of entries of each level.
     pub(super) entries: Vec<u64>,
 }
 

@@ -11,7 +11,6 @@ use workload::random::mix;
 const TTL_SALT: u64 = 0x7474_6c00;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Grouping of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectGrouping {
@@ -70,7 +69,6 @@ impl GroupSorter {
         class
     }
 
-    /// Group of an object.
     pub(super) fn group(&self, key: u64, bytes: u32, is_rewritten: bool) -> usize {
         match (self.groups, &self.ttl) {
             (ObjectGrouping::Class, _) => self.class(bytes),

@@ -58,7 +58,6 @@ use workload::{WorkloadError, WorkloadTarget, multiple_of, within};
 /// Block size. Slots, slabs, segments and writes are multiples of it.
 const BLOCK_BYTES: u64 = 4096;
 
-/// Layout of objects on the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectLayout {

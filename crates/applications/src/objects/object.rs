@@ -9,7 +9,6 @@ pub(super) struct CacheObject {
     pub(super) expires_ns: u64,
 }
 
-/// Counters of the cache.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ObjectCounters {
     pub(super) operations: u64,

@@ -13,7 +13,6 @@ pub(super) struct ObjectOutput {
     pub(super) queue: RequestQueue,
     placements: Vec<Option<PlacementIndex>>,
     pub(super) write_bytes: u64,
-    /// Unit of requests, bytes.
     pub(super) unit_bytes: u64,
     reads: bool,
     discard: bool,

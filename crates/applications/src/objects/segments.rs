@@ -23,12 +23,10 @@ const NONE: u32 = u32::MAX;
 /// Objects of an evicted segment are prefetched this many objects ahead.
 const EVICTED_AHEAD: usize = 16;
 
-/// An object in a segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredObject {
     pub(super) key: u64,
     pub(super) segment: u32,
-    /// Offset in the segment.
     pub(super) offset_bytes: u32,
     pub(super) bytes: u32,
     /// Uses since the write.
@@ -43,7 +41,6 @@ pub(super) enum SegmentState {
     Closed,
 }
 
-/// A segment and its contents.
 #[derive(Debug)]
 pub(super) struct ObjectSegment {
     pub(super) state: SegmentState,
@@ -52,10 +49,8 @@ pub(super) struct ObjectSegment {
     objects: Vec<u32>,
     /// Bytes of the objects still stored.
     pub(super) valid_bytes: u64,
-    /// Bytes filled, and bytes written.
     filled_bytes: u64,
     pub(super) written_bytes: u64,
-    /// Time at which all objects have expired.
     expires_ns: u64,
     uses: u64,
     used_at: u64,
@@ -94,7 +89,6 @@ impl ObjectSegment {
     }
 }
 
-/// Store of objects in segments.
 #[derive(Debug)]
 pub(super) struct SegmentStore {
     eviction: ObjectEviction,
@@ -155,7 +149,6 @@ impl SegmentStore {
         self.index.find(Index::tag(key), |number| self.objects[number as usize].key == key)
     }
 
-    /// Stored objects.
     #[cfg(test)]
     pub(super) fn objects(&self) -> impl Iterator<Item = &StoredObject> {
         self.objects.iter().filter(|object| object.segment != NONE)
@@ -218,7 +211,6 @@ impl SegmentStore {
         Some(held.bytes)
     }
 
-    /// Removes an object if it is stored.
     pub(super) fn remove(&mut self, key: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
         let Some(number) = self.find(key) else { return };
         let held = self.unlink(number, counters);

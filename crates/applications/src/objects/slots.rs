@@ -24,7 +24,6 @@ struct Slab {
     slot_bytes: u64,
 }
 
-/// A slot with its object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ObjectSlot {
     expires_ns: u64,
@@ -33,7 +32,6 @@ pub(super) struct ObjectSlot {
     slab: u32,
 }
 
-/// Store of objects in slots.
 #[derive(Debug)]
 pub(super) struct SlotStore {
     eviction: TierEviction,
@@ -69,7 +67,6 @@ impl SlotStore {
         }
     }
 
-    /// Number of stored objects.
     pub(super) fn stored(&self) -> usize {
         self.tier.stored()
     }
@@ -78,7 +75,6 @@ impl SlotStore {
         self.tier.find(key).is_some()
     }
 
-    /// Offset of a slot.
     pub(super) fn offset_bytes(&self, slot: u32) -> u64 {
         let number = self.slots[slot as usize].slab;
         let slab = self.slabs[number as usize];
@@ -104,7 +100,6 @@ impl SlotStore {
         Some(bytes)
     }
 
-    /// Removes an object if it is stored.
     pub(super) fn remove(&mut self, key: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
         if let Some(slot) = self.tier.take_slot(key) {
             self.clear_slot(slot, counters, output);

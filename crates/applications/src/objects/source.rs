@@ -64,7 +64,6 @@ impl ObjectStore {
         })
     }
 
-    /// Number of stored objects.
     pub(super) fn stored(&self) -> usize {
         match self {
             ObjectStore::Slots(slots) => slots.stored(),
@@ -110,7 +109,6 @@ impl ObjectStore {
         }
     }
 
-    /// Removes an object if it is stored.
     fn remove(&mut self, key: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
         match self {
             ObjectStore::Slots(slots) => slots.remove(key, counters, output),

@@ -42,7 +42,6 @@ impl SavedDevice {
     }
 }
 
-/// Origin of the devices of cells.
 enum DeviceOrigin<'a> {
     Profile(Box<Profile>),
     Saved(&'a SavedDevice),
@@ -79,7 +78,6 @@ struct StartDevice<'a> {
     part: Option<EnsemblePart>,
     /// Changes of a member of the experiment's own ensemble.
     change: RunChange,
-    /// Name in messages.
     place: Option<String>,
 }
 

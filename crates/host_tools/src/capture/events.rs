@@ -40,7 +40,6 @@ pub struct BlockRequest<'a> {
     pub hint: Option<WriteHint>,
 }
 
-/// Write hint and stream of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WriteHint {
     /// Value of `F_SET_RW_HINT`: 0 not set, 1 none, 2 short, 3 medium, 4 long, 5 extreme.

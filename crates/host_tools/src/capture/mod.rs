@@ -186,7 +186,6 @@ pub struct Summary {
     pub hints: BTreeMap<HintedWrites, u64>,
 }
 
-/// Writes with one hint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HintedWrites {
     pub thread: String,
@@ -223,7 +222,6 @@ struct PendingRequest {
     hint: Option<WriteHint>,
 }
 
-/// Contents of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaptureContents {
     /// Requests as the drive gets them.

@@ -49,7 +49,6 @@ impl Drop for MemoryShare {
 }
 
 impl MemoryAccount {
-    /// Creates an account of `bytes`.
     pub fn new(bytes: u64) -> MemoryAccount {
         MemoryAccount(Arc::new(Mutex::new(AccountState { free_bytes: bytes, checkpoints: VecDeque::new(), runs: 0 })))
     }
@@ -133,7 +132,6 @@ impl MemoryAccount {
         state.checkpoints_of(run).any(|checkpoint| checkpoint.host_bytes().abs_diff(host_bytes) < within_bytes)
     }
 
-    /// Drops all checkpoints of a run.
     pub(super) fn drop_checkpoints(&self, run: u64) {
         self.lock().retain(|stored| stored.run != run);
     }

@@ -37,7 +37,6 @@ const LISTENED_REQUESTS: usize = 64;
 /// Requests between two updates of the series in virtual time, without feedback.
 const LOOK_REQUESTS: usize = 4096;
 
-/// Limits of a step of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepLimit {
     /// Requests. While the drive is filled, extents.
@@ -53,12 +52,10 @@ impl StepLimit {
     pub(super) const LONGEST: StepLimit = StepLimit { requests: u64::MAX, host_bytes: u64::MAX, pages: STEP_PAGES };
 }
 
-/// Progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunPosition {
     /// Bytes written before the workload.
     pub filled_bytes: u64,
-    /// Bytes written by the workload.
     pub host_bytes: u64,
     /// Requests taken from the workload.
     pub requests: u64,
@@ -78,7 +75,6 @@ pub(crate) struct ActiveRun<P> {
     /// False if a caller stopped the run early.
     pub(super) complete: bool,
     pub(super) filled: FillSummary,
-    /// Position at the end of the workload.
     ended_at: RunPosition,
     pub(super) series: SampleSeries,
     pub(super) timed: Option<TimedResult>,
@@ -103,7 +99,6 @@ enum SecondThread {
     Prepares,
 }
 
-/// Stage of a run.
 pub(super) enum Stage {
     /// Fills the drive before the workload.
     Filling(Box<Fill>, BuiltWorkload),
@@ -231,7 +226,6 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         }
     }
 
-    /// Reports this share of the workload to the watch.
     fn report(&mut self, share: f64, watch: &dyn ProgressObserver) {
         let work = (share.clamp(0.0, 1.0) * self.plan.workload_work as f64) as u64;
         watch.add_completed(work.saturating_sub(self.reported));

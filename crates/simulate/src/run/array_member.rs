@@ -56,7 +56,6 @@ impl Member {
     }
 }
 
-/// Requests that fill one drive of an array.
 pub(super) struct MemberFill {
     writes: FillWrites,
     member: Member,
@@ -101,11 +100,9 @@ impl Iterator for MemberFill {
     }
 }
 
-/// Workload of one drive of an array.
 pub(super) struct MemberSource {
     source: Box<dyn RequestSource>,
     member: Member,
-    /// Requests of the host.
     batch: Vec<IoRequest>,
     /// Bytes that the host has written to the array, and those that it writes at least.
     written: u64,

@@ -72,12 +72,10 @@ pub struct ArrayResult {
 }
 
 impl ArrayResult {
-    /// Counts of a cause.
     pub fn cause(&self, cause: IoCause) -> CauseCounts {
         self.causes[cause as usize]
     }
 
-    /// Bytes of the workload with this operation.
     pub fn host(&self, operation: RequestOperation) -> u64 {
         self.host_bytes[operation as usize]
     }

@@ -9,9 +9,7 @@ use super::drive::RunDrive;
 use super::plan::RunPlan;
 use super::progress::ProgressObserver;
 
-/// Fill of a drive in progress.
 pub(super) struct Fill {
-    /// Requests of the fill of an array.
     member: Option<MemberFill>,
     /// Completion times of the extents in flight, if the device has timing.
     completions: [Nanos; Fill::IN_FLIGHT],
@@ -94,7 +92,6 @@ impl Fill {
         true
     }
 
-    /// As [`Fill::advance`], for a drive of an array.
     fn advance_member(&mut self, drive: &mut RunDrive, extents: u64, watch: &dyn ProgressObserver) -> bool {
         let requests = self.member.iter_mut().flatten();
         let taken = requests.take(extents.min(Fill::STEP_EXTENTS) as usize);

@@ -23,7 +23,6 @@ pub struct RunResult {
     pub key: CellKey,
     pub seed: u64,
     pub ensemble: Option<EnsemblePart>,
-    /// Scale of the model in this run.
     pub scale: Scale,
     /// Difference to the next smaller model of a scale search.
     pub search: Option<ScaleSearch>,

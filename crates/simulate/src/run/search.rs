@@ -22,7 +22,6 @@ struct SearchResult<R> {
     /// Result of the largest model that ran to its end.
     result: R,
     search: ScaleSearch,
-    /// A caller stopped the search.
     stopped: bool,
 }
 

@@ -6,7 +6,6 @@ use super::plan::RunPlan;
 use super::result::RunSample;
 use crate::steady::SteadyState;
 
-/// Samples of a run.
 #[derive(Clone, Default)]
 pub(super) struct SampleSeries {
     pub(super) samples: Vec<RunSample>,

@@ -98,12 +98,10 @@ impl UntimedStage {
         self.executed == self.requests.len()
     }
 
-    /// Executed requests.
     pub(super) fn executed_requests(&self) -> u64 {
         self.taken - (self.requests.len() - self.executed) as u64
     }
 
-    /// End of the current batch.
     pub(super) fn batch_end(&self) -> usize {
         let next = (self.executed / BATCH_REQUESTS + 1) * BATCH_REQUESTS;
         next.min(self.requests.len())

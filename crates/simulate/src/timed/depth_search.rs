@@ -31,7 +31,6 @@ pub(super) enum DepthStep {
     Failed(Nanos),
 }
 
-/// A search in progress.
 #[derive(Debug)]
 pub(super) struct DepthSearch {
     goal: LatencyGoal,
@@ -85,7 +84,6 @@ impl DepthSearch {
         self.goal.target_us
     }
 
-    /// Returns true if the depth is the result.
     pub(super) fn has_found(&self) -> bool {
         self.found
     }

@@ -87,7 +87,6 @@ impl<T: Copy> EventQueue<T> {
         self.append(index, entry.at);
     }
 
-    /// Appends an entry to its slot.
     #[inline]
     fn append(&mut self, index: u32, at: Nanos) {
         let differing = u64::BITS - 1 - ((at ^ self.now) | 1).leading_zeros();

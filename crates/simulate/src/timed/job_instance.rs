@@ -33,23 +33,19 @@ const SECOND_NS: u128 = 1_000_000_000;
 /// Requests that a stream produces per batch.
 const RUN_LENGTH: usize = 64;
 
-/// Rate of an open loop.
 #[derive(Clone, Copy, Debug)]
 enum OpenLoopRate {
     BytesPerSecond(u128),
     RequestsPerSecond(u128),
 }
 
-/// Next action of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextAction {
-    /// Submit a request now.
     Submit,
     /// Call again at this time.
     Wait(Nanos),
     /// Call again when a request completes.
     Drain,
-    /// End.
     End,
 }
 
@@ -74,7 +70,6 @@ pub(super) struct JobInstance {
     pub(super) waits_for: Option<Range<u16>>,
     pub(super) ends_others: Option<ExitScope>,
     pub(super) begun: bool,
-    /// Search for the depth.
     search: Option<DepthSearch>,
     /// Log in fio's format.
     pub(super) log: Option<Box<FioLog>>,
@@ -282,7 +277,6 @@ impl JobInstance {
         self.replay.is_some()
     }
 
-    /// Pace of the requests of a trace.
     pub(super) fn trace_pace(&self) -> TracePace {
         match (&self.requests, &self.replay) {
             (InstanceSource::Trace(source), Some(replay)) => {

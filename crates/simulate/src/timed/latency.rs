@@ -226,7 +226,6 @@ impl GcWaits {
         self.requests - before
     }
 
-    /// Adds other waits.
     pub fn add(&mut self, other: &GcWaits) {
         self.requests += other.requests;
         self.sum_ns += other.sum_ns;

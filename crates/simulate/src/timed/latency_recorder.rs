@@ -22,7 +22,6 @@ pub(super) struct RequestSample {
     pub(super) waited_ns: Nanos,
 }
 
-/// Key of the counters of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SampleKey {
     pub(super) lane: u32,
@@ -59,7 +58,6 @@ impl LatencyRecorder {
         self.uncounted.push(request);
     }
 
-    /// Counts the queued requests.
     #[inline(never)]
     pub(super) fn count(&mut self, lanes: &mut [JobInstance]) {
         assert!(

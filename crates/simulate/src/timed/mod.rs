@@ -68,7 +68,6 @@ const TOO_LATE: &str = "its next request would come after 250 years of virtual t
                         Shorten startdelay, thinktime and runtime of jobs that run one after another, or raise the \
                         rate";
 
-/// Limits of an advance.
 #[derive(Clone, Copy, Debug)]
 struct AdvanceLimit {
     submitted: u64,
@@ -76,7 +75,6 @@ struct AdvanceLimit {
     pages_named: u64,
 }
 
-/// Event of a lane.
 #[derive(Clone, Copy, Debug)]
 struct TimedEvent {
     lane: u32,
@@ -93,7 +91,6 @@ enum TimedEventKind {
     UnmeasuredCompletion(u16),
 }
 
-/// A workload in progress.
 pub(crate) struct Runner {
     mapper: RequestMapper,
     lanes: Vec<JobInstance>,
@@ -234,12 +231,10 @@ impl Runner {
         self.lanes[0].source()
     }
 
-    /// Bytes written.
     pub(crate) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Requests submitted.
     pub(crate) fn submitted(&self) -> u64 {
         self.submitted
     }

@@ -74,16 +74,12 @@ type Directions = [ResponseTimes; 3];
 pub enum GroupBy {
     /// No key: all requests.
     All,
-    /// The trace's volume.
     Volume,
-    /// The trace's process.
     Process,
-    /// Bytes of the request.
     Size,
 }
 
 impl GroupBy {
-    /// Name in data.
     pub fn name(self) -> &'static str {
         match self {
             GroupBy::All => "all",
@@ -120,7 +116,6 @@ pub struct Burst {
     pub bytes: u64,
     pub latency_sum_ns: u128,
     pub latency_max_ns: Nanos,
-    /// Requests that waited in the host.
     pub late: GcWaits,
     /// Requests that waited for garbage collection.
     pub collections: GcWaits,
@@ -161,7 +156,6 @@ impl ReplayResult {
     }
 }
 
-/// Request in progress.
 #[derive(Clone, Copy)]
 struct ReplayRequest {
     operation: RequestOperation,
@@ -223,7 +217,6 @@ pub(super) struct Replay {
     /// Arrivals of the lane's ready requests. `later`: of those after them.
     ready: Vec<Arrival>,
     pub(super) later: Vec<Arrival>,
-    /// Latest time in the trace.
     latest_ns: Nanos,
     last_due_ns: Nanos,
     last_late_ns: Nanos,
@@ -364,7 +357,6 @@ fn record_group(numbered: &mut Numbered, number: usize, one: &ReplayRequest) {
     directions[one.operation as usize].record(one);
 }
 
-/// Pace of the requests of a block trace.
 #[derive(Clone, Debug)]
 pub enum TracePace {
     /// A request after each completion. Recorded times are ignored.

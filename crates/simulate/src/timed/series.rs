@@ -61,7 +61,6 @@ pub struct TimedSeries {
 }
 
 impl TimedSeries {
-    /// A series of `jobs` jobs. `interval_ns`: the requested interval.
     pub fn new(jobs: usize, interval_ns: Option<Nanos>) -> TimedSeries {
         TimedSeries {
             interval_ns: interval_ns.unwrap_or(FIRST_INTERVAL_NS).max(1),
@@ -105,7 +104,6 @@ impl TimedSeries {
         self.collections[interval].pages_copied += pages_copied;
     }
 
-    /// Time range of an interval.
     #[inline]
     pub(super) fn span(&self, interval: usize) -> Range<Nanos> {
         let first = interval as u64 * self.interval_ns;

@@ -7,7 +7,6 @@ use super::measure::{DirectionResult, JobResult};
 use super::result::TimedResult;
 use super::series::{IntervalSample, TimedSeries};
 
-/// Recorder with a row for each state.
 pub(crate) struct StateRecorder {
     jobs: Vec<JobResult>,
     series: TimedSeries,

@@ -66,15 +66,9 @@ pub enum RunWarning {
         share: f64,
     },
     /// Reads addressed unwritten pages, which take no time in the flash.
-    UnwrittenRead {
-        /// Share of the pages read.
-        share: f64,
-    },
+    UnwrittenRead { share: f64 },
     /// A timed replay ran on a scaled model, whose positions overlap.
-    ReplayScaled {
-        /// Scale of the model.
-        scale: Scale,
-    },
+    ReplayScaled { scale: Scale },
     /// Options of the job file were accepted without effect, though they would affect a real drive.
     WithoutEffect { options: Vec<String> },
     /// A scale search ended without two models that agree.

@@ -28,7 +28,6 @@ mod tests {
     use crate::testing as sample;
     use experiment::scaled_model::Scale;
 
-    /// A result of a run that has converged.
     fn converged() -> RunResult {
         let mut result = sample::results().remove(2);
         let last = result.samples.len() as u64;

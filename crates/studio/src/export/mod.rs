@@ -33,7 +33,6 @@ pub struct ExportData {
 
 pub struct ExportLane {
     pub plan: LanePlan,
-    /// Fork of the lane, if it is one.
     pub branch: Option<LaneFork>,
     /// Results so far, `None` for a waiting lane.
     pub result: Option<RunResult>,
@@ -55,7 +54,6 @@ pub const FORMATS: [ExportFormat; 5] = [
 ];
 
 impl ExportData {
-    /// Results, each with the name of its lane.
     fn results(&self) -> Result<Vec<RunResult>, LabError> {
         let named = |lane: &ExportLane| {
             let mut result = lane.result.clone()?;

@@ -52,13 +52,11 @@ pub fn text(material: &ExportData) -> String {
     json!({ "displayTimeUnit": "ns", "otherData": metadata, "traceEvents": events }).to_string()
 }
 
-/// Stored requests of a lane.
 fn requests(lane: &ExportLane) -> Option<&BoundedLog<TimedRequest>> {
     let timed = lane.result.as_ref()?.timed.as_ref()?;
     timed.request_log.as_ref().map(|log| &log.requests)
 }
 
-/// Description of a lane's axis.
 fn axis(lane: &ExportLane) -> &'static str {
     if lane.plan.plan.is_timed() {
         "virtual time"

@@ -180,7 +180,6 @@ impl Guard {
     }
 }
 
-/// The place of a request's connection.
 fn place_of(request: &Request) -> Arc<ConnectionSlot> {
     let place = request.extensions().get::<Arc<ConnectionSlot>>();
     Arc::clone(place.expect("a connection gives it to each request"))

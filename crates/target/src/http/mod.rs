@@ -81,7 +81,6 @@ impl HttpOptions {
     }
 }
 
-/// A running server.
 pub struct HttpServer {
     address: SocketAddr,
     stop: oneshot::Sender<()>,

@@ -51,7 +51,6 @@ const SILENCE_MAX: Duration = Duration::from_secs(45);
 const _: () =
     assert!(PING_AFTER.as_secs() < SILENCE_MAX.as_secs(), "a page can answer a ping before the conversation ends");
 
-/// A message to the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketMessage {
     /// Text, usually JSON.
@@ -120,7 +119,6 @@ struct SocketDriver {
     conversation: Box<dyn WebSocketHandler>,
 }
 
-/// The conversation has ended.
 struct ConversationEnd;
 
 impl SocketDriver {

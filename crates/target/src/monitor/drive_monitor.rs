@@ -55,9 +55,7 @@ pub struct NamespaceView {
     pub namespace: u32,
     /// Commands per second of each kind, in the order of [`CommandKind::ALL`].
     pub commands_per_second: [f64; 3],
-    /// Bytes read per second.
     pub read_bytes_per_second: f64,
-    /// Bytes written per second.
     pub write_bytes_per_second: f64,
     /// Latency from the execution of a command until it may complete. `None` without commands, or
     /// if the drive has no timing.
@@ -70,7 +68,6 @@ impl NamespaceView {
         self.commands_per_second.iter().sum()
     }
 
-    /// Bytes read and written per second.
     pub fn bytes_per_second(&self) -> f64 {
         self.read_bytes_per_second + self.write_bytes_per_second
     }
@@ -83,7 +80,6 @@ pub struct HostView {
     pub controller: u16,
     /// Host NQN, empty on PCI Express, whose hosts have none.
     pub host: String,
-    /// Transport of the connection.
     pub transport: HostTransport,
     /// Start of the connection, in nanoseconds since the server's start.
     pub connected_at_ns: Nanos,
@@ -150,7 +146,6 @@ pub struct FdpEventsSince {
     pub left_out: u64,
 }
 
-/// Read position in a log of FDP events.
 #[derive(Clone, Copy, Debug, Default)]
 struct LogPosition(u64);
 
@@ -169,7 +164,6 @@ impl LogPosition {
     }
 }
 
-/// Monitor of a served drive.
 pub struct DriveMonitor {
     shared: SharedSubsystem,
     clock: ServerClock,
@@ -197,7 +191,6 @@ impl DriveMonitor {
         }
     }
 
-    /// The current view of the drive.
     pub fn poll(&mut self) -> DriveView {
         let hosts = self.hosts.poll(&self.shared, self.clock);
         let units = self.census.poll();

@@ -35,7 +35,6 @@ use crate::monitor::unit_scanner::{ReclaimUnitScanner, UnitSnapshot};
 use crate::storage::CheckpointMonitor;
 use crate::{ServerClock, SharedSubsystem, lock};
 
-/// Collects the metrics on each request.
 struct DriveCollector {
     shared: SharedSubsystem,
     checkpoints: Arc<CheckpointMonitor>,
@@ -102,7 +101,6 @@ pub const FAULTS: &str = "/faults";
 /// A number of the whole drive: name, help, value.
 type Row = (&'static str, &'static str, fn(&DriveStatus) -> u64);
 type GaugeRow = (&'static str, &'static str, fn(&DriveStatus) -> f64);
-/// A number of each handle.
 type HandleRow = (&'static str, &'static str, fn(&OwnerStats) -> u64);
 
 /// Counters of bytes. Names of other counters state their unit.
@@ -174,7 +172,6 @@ const HANDLE_COUNTERS: &[HandleRow] = &table! {
     "warp_handle_units_reclaimed": "Reclaim units of the handle that were reclaimed" => |row| row.units_reclaimed,
 };
 
-/// A number of each handle's occupancy.
 type HoldingRow = (&'static str, &'static str, fn(&Occupancy) -> u64);
 
 const HOLDINGS: &[HoldingRow] = &table! {
@@ -183,7 +180,6 @@ const HOLDINGS: &[HoldingRow] = &table! {
     "warp_handle_valid_pages": "Valid pages in reclaim units of the handle" => |row| row.valid_pages,
 };
 
-/// A number of block wear.
 type WearRow = (&'static str, &'static str, fn(&UnitSnapshot) -> f64);
 
 const WEAR: &[WearRow] = &table! {

@@ -20,11 +20,9 @@ pub struct DriveStatus {
     /// Write commands since the drive's creation.
     pub write_commands: u64,
     pub host_bytes_read: u64,
-    /// Counters of the device.
     pub stats: DeviceStats,
     /// Logical pages that hold data.
     pub live_pages: u64,
-    /// Logical pages of the drive.
     pub logical_pages: u64,
     /// Free space in units of the largest reclaim unit.
     pub free_units: u64,
@@ -85,7 +83,6 @@ impl DriveStatus {
         }
     }
 
-    /// The rates since an earlier status.
     pub fn since(&self, earlier: &DriveStatus) -> Rates {
         let seconds = (self.at.saturating_sub(earlier.at)).max(1) as f64 / 1e9;
         let stats = self.stats.since(&earlier.stats);
@@ -149,9 +146,7 @@ impl DriveStatus {
 pub struct Rates {
     pub reads_per_second: f64,
     pub writes_per_second: f64,
-    /// Bytes read by hosts per second.
     pub read_bytes_per_second: f64,
-    /// Bytes written by hosts per second.
     pub write_bytes_per_second: f64,
     /// Write amplification between the two, `None` without writes.
     pub write_amplification: Option<f64>,

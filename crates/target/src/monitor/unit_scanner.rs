@@ -38,7 +38,6 @@ pub struct UnitSnapshot {
     pub began_ns: Nanos,
     /// End of the scan.
     pub ended_ns: Nanos,
-    /// Layout of the drive.
     pub layout: Arc<DeviceLayout>,
     /// All reclaim units in flash order.
     pub units: Vec<UnitView>,
@@ -50,7 +49,6 @@ pub struct UnitSnapshot {
     pub block_erases: Vec<u32>,
 }
 
-/// Scanner of a drive's reclaim units.
 pub struct ReclaimUnitScanner {
     shared: SharedSubsystem,
     clock: ServerClock,
@@ -80,7 +78,6 @@ impl ReclaimUnitScanner {
     }
 }
 
-/// A scan in progress.
 struct ScanPass<'a> {
     shared: &'a SharedSubsystem,
     clock: ServerClock,

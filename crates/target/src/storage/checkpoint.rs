@@ -33,11 +33,9 @@ use crate::SharedSubsystem;
 pub struct CheckpointStatus {
     /// Checkpoints made, not counting those without changes to store.
     pub made: u64,
-    /// Failed checkpoints.
     pub failed: u64,
     /// Copied parts and all parts of the map, during a checkpoint.
     pub under_way: Option<(u32, u32)>,
-    /// Duration of the last successful checkpoint.
     pub last: Duration,
     /// Longest time for which a checkpoint has locked the drive.
     pub lock_time_max: Duration,

@@ -56,7 +56,6 @@ pub enum DriveError {
          start with an empty drive", path.display(), other.display()
     )]
     DataMissing {
-        /// The data file.
         path: PathBuf,
         /// An existing file of the drive.
         other: PathBuf,
@@ -67,7 +66,6 @@ pub enum DriveError {
          its original capacity", path.display()
     )]
     WrongSize {
-        /// The data file.
         path: PathBuf,
         found_bytes: u64,
         /// Size of the drive's capacity with its metadata.
@@ -85,13 +83,10 @@ pub enum DriveError {
          capacity and settings, or give another file", path.display()
     )]
     OtherDrive {
-        /// The data file.
         path: PathBuf,
         /// Field of the device configuration.
         field: String,
-        /// Stored value.
         stored: String,
-        /// Given value.
         given: String,
     },
     /// The snapshot beside the data file belongs to another device.
@@ -103,7 +98,6 @@ pub enum DriveError {
     /// The state file cannot be used.
     #[error("the drive's state in {} {problem}. {remedy}", path.display())]
     State {
-        /// The state file.
         path: PathBuf,
         /// Problem, as a predicate such as "has version 1".
         problem: String,

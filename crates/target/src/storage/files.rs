@@ -144,7 +144,6 @@ impl DriveFiles {
         }
     }
 
-    /// Reads the stored drive and checks that it is the requested one.
     fn check_stored(&self, file: &File, file_bytes: u64, described: &Value) -> Result<Contents, DriveError> {
         let stored = state_file::read(&self.state)?;
         if let Some((field, stored, given)) = state_file::difference(&stored.header.device, described) {

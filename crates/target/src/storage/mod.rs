@@ -63,11 +63,9 @@ pub struct StoredFile {
     pub at_unix_ms: u64,
 }
 
-/// Options for opening a drive.
 #[derive(Clone, Debug)]
 pub struct DriveOptions {
     pub subsystem: SubsystemConfig,
-    /// Storage of the drive's data.
     pub data: DataChoice,
     /// True if the pages of a data file get checksums. A drive that already has checksums keeps
     /// them.
@@ -95,7 +93,6 @@ pub struct OpenReport {
     /// Age of an unclean drive's snapshot relative to the last write, as far as the file system
     /// reports it.
     pub snapshot_age: Option<Duration>,
-    /// State of the checksums.
     pub checksums: ChecksumState,
     /// The checksums belong to another shutdown than the state. So does the data, and the drive was
     /// recovered.
@@ -213,7 +210,6 @@ impl ServedDrive {
         }
     }
 
-    /// Creates a drive without files.
     fn without_files(
         config: SubsystemConfig,
         media: Box<dyn Media>,
@@ -449,7 +445,6 @@ impl FilePersistence {
     }
 }
 
-/// Creates the identity of a new drive.
 fn new_identity(files: &DriveFiles) -> Result<Uuid, DriveError> {
     let mut random = [0; 16];
     let drawn = getrandom::fill(&mut random).map_err(std::io::Error::other);
@@ -495,7 +490,6 @@ fn lock_drive(shared: &SharedSubsystem) -> Result<MutexGuard<'_, Subsystem>, Dri
     lock_result(shared).map_err(|_| DriveError::Failed)
 }
 
-/// Sizes that a drive needs.
 #[derive(Clone, Copy)]
 struct DriveSize {
     /// Length of the data file, for data and metadata.

@@ -36,7 +36,6 @@ pub struct StoredDevice {
     pub live_pages: u64,
     /// Pages of the logical capacity.
     pub logical_pages: u32,
-    /// Counters of the device.
     pub stats: DeviceStats,
     /// MBMW / HBMW, `None` before any write.
     pub write_amplification: Option<f64>,
@@ -51,7 +50,6 @@ pub struct StoredState {
     pub clean: bool,
     /// Length of the data file.
     pub file_bytes: u64,
-    /// True if the pages have checksums.
     pub checksums: bool,
     /// Namespaces, with their identifiers.
     pub namespaces: Vec<(u32, Namespace)>,

@@ -42,7 +42,6 @@ fn next_slice(file: &File, at: u64) -> std::io::Result<Option<Range<u64>>> {
     }))
 }
 
-/// Scrubber of a served drive.
 pub struct Scrubber {
     storage: Arc<OpenDataFile>,
     shared: SharedSubsystem,
@@ -120,7 +119,6 @@ impl Scrubber {
 /// Result of an offline scrub.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ScrubReport {
-    /// Pages with data.
     pub pages: u64,
     /// Pages without a checksum.
     pub pages_unknown: u64,

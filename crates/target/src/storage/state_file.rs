@@ -94,7 +94,6 @@ pub(super) fn difference(stored: &Value, given: &Value) -> Option<(String, Strin
     Some((String::new(), stored.to_string(), given.to_string()))
 }
 
-/// Content of a state file.
 pub(super) struct Contents {
     pub header: StateHeader,
     pub state: Vec<u8>,
@@ -151,7 +150,6 @@ fn section(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     Ok((content, rest))
 }
 
-/// Writer of a state file.
 pub(super) struct StateFile {
     place: FilePlace,
     drive: Uuid,

@@ -81,7 +81,6 @@ impl AdaptiveSpin {
         spins
     }
 
-    /// Records the result of a spin.
     fn note(&mut self, succeeded: bool) {
         self.failures = match succeeded {
             true => self.failures.saturating_sub(1),
@@ -91,7 +90,6 @@ impl AdaptiveSpin {
     }
 }
 
-/// Permit to spin.
 struct SpinPermit;
 
 impl SpinPermit {

@@ -88,7 +88,6 @@ impl Association {
         self.controller
     }
 
-    /// NQN of the host.
     pub fn host_nqn(&self) -> &str {
         &self.host.nqn
     }
@@ -154,7 +153,6 @@ impl Associations {
         self.by_controller.lock().expect("nothing panics while it holds the map")
     }
 
-    /// Number of established connections of a host.
     pub fn connections_of(&self, host_nqn: &str) -> usize {
         let map = self.map();
         let associations = map.values().filter(|association| association.host.nqn == host_nqn);
@@ -297,7 +295,6 @@ impl Associations {
         current.is_some_and(|current| Arc::ptr_eq(current, association))
     }
 
-    /// Ends the association of a controller, if there is one.
     pub fn end_controller(&self, subsystem: &mut Subsystem, controller: u16) {
         let association = self.map().get(&controller).cloned();
         if let Some(association) = association {

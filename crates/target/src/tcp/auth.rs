@@ -68,16 +68,17 @@ pub struct Authenticator {
 
 /// The next step of the protocol.
 enum AuthStep {
-    /// The host has to negotiate.
     ExpectNegotiate,
     /// A computation is due, or in progress if `None`.
     Compute(Option<DhJob>),
     /// The host has to fetch the challenge.
     SendChallenge(Box<ChallengeOffer>),
-    /// The host has to reply.
     ExpectReply(Box<ChallengeOffer>),
     /// The host has to fetch Success1.
-    SendSuccess1 { hash: HashId, response: Option<Vec<u8>> },
+    SendSuccess1 {
+        hash: HashId,
+        response: Option<Vec<u8>>,
+    },
     /// The host has to send Success2.
     ExpectSuccess2,
     /// The host has to fetch the failure.

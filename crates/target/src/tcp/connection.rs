@@ -53,7 +53,6 @@ impl ThreadWaker {
         Ok(Arc::new(ThreadWaker(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)))
     }
 
-    /// Wakes the thread.
     pub fn wake(&self) {
         // The write fails only if the counter is full, and then the thread wakes anyway.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());

@@ -52,7 +52,6 @@ struct PoolState {
     by_address: HashMap<IpAddr, AddressAllowance>,
 }
 
-/// Remaining allowance of an address.
 #[derive(Clone, Copy, Debug)]
 struct AddressAllowance {
     left: u32,

@@ -56,14 +56,12 @@ pub struct Endpoint {
     pub shuts_down: bool,
 }
 
-/// A connected queue.
 pub struct ConnectedQueue {
     pub association: Arc<Association>,
     /// Membership of this connection in the association.
     pub link: Arc<Link>,
     /// Queue identifier, 0 for the admin queue.
     pub id: u16,
-    /// Number of entries of the queue.
     pub entries: u16,
     /// Source of the submission queue head in completions.
     pub sq_head: SqHeadReporter,
@@ -301,7 +299,6 @@ impl Endpoint {
         self.fail(subsystem, entry, Failure::invalid_field(Parameter::dword(11, 0), cause))
     }
 
-    /// The reply to a command that fails.
     pub fn fail(&self, subsystem: &mut Subsystem, entry: &SubmissionEntry, failure: Failure) -> Reply {
         match &self.queue {
             Some(queue) if queue.link.is_established() => {

@@ -8,7 +8,6 @@ const BUFFER_BYTES: usize = 256 << 10;
 const ROOM_BYTES: usize = 8 << 10;
 const _: () = assert!(BUFFER_BYTES >= ROOM_BYTES + LOOKED_AT_BYTES_MAX && ROOM_BYTES >= LOOKED_AT_BYTES_MAX);
 
-/// The input buffer.
 pub struct InputBuffer {
     buffer: Box<[u8]>,
     start: usize,

@@ -115,7 +115,6 @@ pub struct TcpOptions {
 }
 
 impl TcpOptions {
-    /// Default options.
     pub fn new(listen: SocketAddr) -> TcpOptions {
         TcpOptions {
             listen,
@@ -199,7 +198,6 @@ enum ConnectionAdmission {
 /// Descriptors of a connection: the socket twice, and the eventfd.
 const CONNECTION_DESCRIPTORS: u64 = 3;
 
-/// All current connections.
 #[derive(Default)]
 struct Connections {
     by_number: HashMap<u64, ConnectionThread>,
@@ -297,7 +295,6 @@ impl TcpServer {
         self.address
     }
 
-    /// Number of current connections.
     pub fn connections(&self) -> usize {
         self.inner.connections().by_number.len()
     }

@@ -13,18 +13,15 @@ use zerocopy::IntoBytes;
 
 use super::pdu::{Digests, TerminationError};
 
-/// A part of the output.
 enum OutputPart {
     /// A range of the header buffer.
     Headers(Range<usize>),
-    /// Data of a command.
     Data(Vec<u8>),
 }
 
 /// The pending output of a connection.
 #[derive(Default)]
 pub struct OutputQueue {
-    /// Digests that the host requested.
     pub digests: Digests,
     /// Data starts at a multiple of this many bytes from the start of its PDU (HPDA). 0 and 4 are
     /// equivalent.

@@ -40,16 +40,12 @@ const HLEN: u32 = 2;
 const PDO: u32 = 3;
 const PLEN: u32 = 4;
 
-/// Digests in use on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digests {
-    /// True if each header has a digest.
     pub header: bool,
-    /// True if data has a digest.
     pub data: bool,
 }
 
-/// Parameters negotiated for a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct NegotiatedParameters {
     /// True after the exchange of ICReq and ICResp.
@@ -176,7 +172,6 @@ impl PduLayout {
         }
     }
 
-    /// Bytes of the data digest.
     pub fn digest_bytes(&self) -> usize {
         if self.data_digest { DIGEST_LENGTH } else { 0 }
     }

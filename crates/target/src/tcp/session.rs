@@ -78,7 +78,6 @@ pub enum DisconnectReason {
     Ended,
 }
 
-/// Progress of a command.
 enum CommandStage {
     /// The capsule has arrived, with its in-capsule data. Commands of an I/O queue are parsed if
     /// possible.
@@ -129,7 +128,6 @@ struct ArrivingData {
 /// The receiver of the data.
 #[expect(clippy::large_enum_variant, reason = "there is one, and a box for each command costs more than the room")]
 enum ReceiveState {
-    /// The command of the same capsule.
     Capsule(ArrivingCommand),
     /// The command with this transfer tag.
     Requested(usize),
@@ -151,7 +149,6 @@ struct SessionCompletion {
     data: Vec<u8>,
 }
 
-/// State of one connection.
 pub struct TcpSession {
     context: Arc<TargetContext>,
     endpoint: Endpoint,
@@ -189,7 +186,6 @@ struct PlacedFastIo {
     offset: usize,
 }
 
-/// Pool of reusable buffers.
 #[derive(Default)]
 struct BufferPool {
     buffers: Vec<Vec<u8>>,

@@ -46,13 +46,11 @@ pub struct SharedDevice {
     pub requests: WorkerHandle,
     /// The doorbells, if clients may map them.
     pub doorbells: Option<DoorbellFile>,
-    /// Number of doorbell messages.
     pub doorbell_messages: Arc<AtomicU64>,
     /// Longest time until a client sends its version.
     pub greeting: Duration,
 }
 
-/// Connection of one client.
 struct ClientConnection<'a> {
     device: &'a SharedDevice,
     config: ConfigSpace,
@@ -62,7 +60,6 @@ struct ClientConnection<'a> {
     has_logged_refusal: Cell<bool>,
 }
 
-/// The body of a reply.
 #[derive(Default)]
 struct MessageReply {
     body: Vec<u8>,

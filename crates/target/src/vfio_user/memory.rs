@@ -18,7 +18,6 @@ use rustix::io::Errno;
 
 use crate::account::BudgetShare;
 
-/// A range of guest memory.
 #[derive(Debug)]
 pub struct GuestRange {
     start: u64,
@@ -62,7 +61,6 @@ impl GuestRange {
     }
 }
 
-/// All mapped guest memory.
 #[derive(Debug, Default)]
 pub struct GuestMemory {
     /// Sorted by address, without overlap.

@@ -51,7 +51,6 @@ use worker::{QueueWorker, WorkerHandle, WorkerParts, WorkerRequest};
 /// Name of the thread that executes commands.
 pub const WORKER_THREAD: &str = "vfio-worker";
 
-/// Options of a vfio-user server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VfioUserOptions {
     /// True if clients may map the doorbells, which the worker then polls. Otherwise each doorbell
@@ -67,7 +66,6 @@ impl Default for VfioUserOptions {
     }
 }
 
-/// A running vfio-user server.
 pub struct VfioUserServer {
     shared: SharedSubsystem,
     controller: u16,
@@ -144,7 +142,6 @@ impl VfioUserServer {
         self.controller
     }
 
-    /// Number of doorbell messages of all clients.
     pub fn doorbell_messages(&self) -> u64 {
         self.doorbell_messages.load(Ordering::Relaxed)
     }

@@ -58,7 +58,6 @@ impl Vectors {
         Vectors { state: RefCell::new(state) }
     }
 
-    /// Number of vectors.
     pub fn count(&self) -> usize {
         self.state.borrow().events.len()
     }

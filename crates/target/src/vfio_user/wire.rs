@@ -64,7 +64,6 @@ pub struct VfioVersion {
     pub minor: u16,
 }
 
-/// Body of DMA_MAP.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct DmaMap {
@@ -199,7 +198,6 @@ impl<'a> BodyReader<'a> {
         Ok(value)
     }
 
-    /// Takes `count` bytes.
     pub fn bytes(&mut self, count: u32) -> io::Result<&'a [u8]> {
         let (bytes, rest) = self.0.split_at_checked(count as usize).ok_or_else(invalid)?;
         self.0 = rest;

@@ -34,7 +34,6 @@ use workload::trace::{MooncakeRequest, ObjectRequest, ReadOutcome, RecordReader,
 /// Remedy for a bad line.
 const SKIP: &str = ". Correct the line, or skip such lines with --set workload.skip_bad_lines=true";
 
-/// Format of trace files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheTraceFormat {

@@ -20,18 +20,15 @@ const TWITTER_FIELDS: usize = 7;
 /// Maximum number of operations per row.
 const OPERATIONS_MAX: u64 = 65_535;
 
-/// A parsed row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum CacheTraceRow {
     #[default]
     Empty,
-    /// One operation, repeated.
     Repeated(CacheOperation, u32),
     /// Gets of an object or of a range of it.
     Object(CdnObject),
 }
 
-/// A CDN object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CdnObject {
     key: u64,
@@ -44,7 +41,6 @@ pub(super) struct CdnObject {
 }
 
 impl CacheTraceRow {
-    /// Number of operations in the row.
     pub(super) fn operations(&self) -> u32 {
         match self {
             CacheTraceRow::Empty => 0,
@@ -53,7 +49,6 @@ impl CacheTraceRow {
         }
     }
 
-    /// Operation `number` of the row.
     pub(super) fn operation(&self, number: u32) -> CacheOperation {
         match self {
             CacheTraceRow::Empty => panic!("an empty row has no operations"),
@@ -79,7 +74,6 @@ impl CdnObject {
     }
 }
 
-/// Column positions of a key-value trace.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KeyValueColumns {
     key: usize,
@@ -89,7 +83,6 @@ pub(super) struct KeyValueColumns {
     key_size: Option<usize>,
 }
 
-/// Row parser of one file.
 #[derive(Debug)]
 pub(super) enum RowParser {
     Kvcache { columns: KeyValueColumns, header: bool },

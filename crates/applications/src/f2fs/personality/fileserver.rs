@@ -26,7 +26,6 @@ use crate::f2fs::file_system::{FileSystem, FileSystemFull};
 use crate::f2fs::layout::{BLOCK_BYTES, F2fsLayout};
 use workload::{WorkloadError, WorkloadTarget, within};
 
-/// Settings of a file server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileserverSettings {
@@ -51,7 +50,6 @@ pub struct FileserverSettings {
     pub append_bytes: u64,
     /// Files of a directory. Default 20 (`meandirwidth` of fileserver.f).
     pub files_per_directory: u32,
-    /// Selection of files.
     pub choice: FileSelection,
 }
 
@@ -75,7 +73,6 @@ impl Default for FileserverSettings {
 const PAPER_FILES: u32 = 10_000_000;
 const FILESET_PERCENT: f64 = 72.0;
 
-/// Selection of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileSelection {

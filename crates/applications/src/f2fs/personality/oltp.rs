@@ -77,7 +77,6 @@ pub struct Oltp {
     directories: Vec<u32>,
     /// Number of files created so far. The data files come first, then the log.
     made: u32,
-    /// Next file of each writer.
     next_file: Vec<u32>,
     writer: usize,
     batches: u64,

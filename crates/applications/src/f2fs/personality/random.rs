@@ -35,7 +35,6 @@ impl PersonalityRng {
         squares / f64::from(half_shapes)
     }
 
-    /// Shuffles a list.
     pub fn shuffle(&mut self, list: &mut [u32]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.below(last as u64 + 1) as usize);

@@ -71,7 +71,6 @@ pub enum ChecksumStatus {
     OfAnotherShutdown,
 }
 
-/// Result of checking a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageCheck {
     /// The page matches its sum.
@@ -82,7 +81,6 @@ pub enum PageCheck {
     Damaged,
 }
 
-/// The sum of a page's bytes.
 fn sum(page: &[u8]) -> u32 {
     match crc32c::crc32c(page) {
         UNKNOWN => !UNKNOWN,
@@ -98,7 +96,6 @@ fn verdict(stored: u32, page: &[u8]) -> PageCheck {
     }
 }
 
-/// Pages that a range touches.
 fn pages_of(offset: u64, bytes: u64) -> Range<u64> {
     offset / PAGE_BYTES..(offset + bytes).div_ceil(PAGE_BYTES)
 }

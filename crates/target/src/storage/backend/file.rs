@@ -42,7 +42,6 @@ pub struct OpenDataFile {
     syncs: Mutex<SyncResults>,
 }
 
-/// Results of scrubs.
 #[derive(Default)]
 struct ScrubCounters {
     passes: AtomicU64,

@@ -14,7 +14,6 @@ pub struct TooLittleMemory {
     /// Memory for data or its substitute.
     pub data_bytes: u64,
     pub maps_bytes: u64,
-    /// Available memory.
     pub available_bytes: u64,
 }
 

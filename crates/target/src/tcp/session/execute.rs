@@ -445,7 +445,6 @@ fn prepare(command: &FabricsCommand, data: &mut Vec<u8>) -> Result<bool, Failure
     Ok(true)
 }
 
-/// Location of a command's data.
 enum DataLocation {
     /// In the capsule, from this offset on.
     Capsule(usize),
