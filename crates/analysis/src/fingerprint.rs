@@ -95,9 +95,6 @@ fn input_of(cell: &RunSpec, engine: &str) -> Result<String, LabError> {
 }
 
 /// The hash of [`input`], 64 hexadecimal digits.
-///
-/// # Errors
-/// The errors of [`input`].
 pub fn hash(cell: &RunSpec) -> Result<String, LabError> {
     Ok(hex(Sha256::digest(input(cell)?)))
 }

@@ -121,9 +121,6 @@ pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
 }
 
 /// Writes a golden file, with one row per line.
-///
-/// # Errors
-/// The file cannot be written.
 pub fn write(path: &str, rows: &[GoldenRow]) -> Result<(), LabError> {
     let lines: Vec<String> = rows.iter().map(|row| serde_json::to_string(row).expect("a row serializes")).collect();
     let text = format!("[\n{}\n]\n", lines.join(",\n"));

@@ -164,9 +164,6 @@ impl ResultStore {
     }
 
     /// The latest stored runs, newest first, at most `limit`.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
     pub fn runs(&self, limit: usize) -> Result<StoredRuns, LabError> {
         let mut kept = StoredRuns::default();
         for file in self.files()? {
@@ -182,9 +179,6 @@ impl ResultStore {
     }
 
     /// Number of stored runs.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
     pub fn count(&self) -> Result<usize, LabError> {
         Ok(self.files()?.len())
     }

@@ -31,9 +31,6 @@ pub struct ResultFolder {
 
 impl ResultFolder {
     /// Creates the folder, or takes an existing one.
-    ///
-    /// # Errors
-    /// The folder cannot be created.
     pub fn create(path: &Path) -> Result<ResultFolder, CharacterizeError> {
         for part in ["jobs", "samples"] {
             let failed = |source| CharacterizeError::File { path: path.display().to_string(), source };
@@ -55,17 +52,11 @@ impl ResultFolder {
     }
 
     /// Writes a text file.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn write(&self, path: &Path, text: &str) -> Result<(), CharacterizeError> {
         Ok(write_atomically(path, |out| out.write_all(text.as_bytes()))?)
     }
 
     /// Writes all files but the journal and the jobs.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn update(&self, drive: &DriveIdentity, journal: &Journal) -> Result<(), CharacterizeError> {
         let mut drive = drive.clone();
         for (_, outcome) in journal.results() {
@@ -81,9 +72,6 @@ impl ResultFolder {
     }
 
     /// Writes the samples of a probe.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn write_samples(&self, probe: &str, samples: &[ProbeSample]) -> Result<(), CharacterizeError> {
         let path = self.path.join("samples").join(format!("{probe}.parquet"));
         // The first row is the reading before the workload.

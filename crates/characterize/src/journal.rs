@@ -128,9 +128,6 @@ impl Journal {
     }
 
     /// Appends a record. All records except samples are durable afterwards.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn append(&mut self, record: JournalRecord) -> Result<(), CharacterizeError> {
         let mut line = serde_json::to_string(&record).expect("a record has only names and numbers");
         assert!(!line.contains('\n'), "a record is one line");

@@ -14,9 +14,6 @@ pub fn completions(command: &CompletionsArgs) -> ExitOutcome {
 }
 
 /// Prints the manual page of a command.
-///
-/// # Errors
-/// The command is unknown.
 pub fn page(command: &ManArgs) -> Result<ExitOutcome, LabError> {
     let mut all = Arguments::command();
     all.build();

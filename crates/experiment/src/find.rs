@@ -98,9 +98,6 @@ pub fn deserialize<T: DeserializeOwned>(file: &str, value: Value) -> Result<T, L
 }
 
 /// Like [`deserialize`], from JSON.
-///
-/// # Errors
-/// As [`deserialize`].
 pub fn from_json<T: DeserializeOwned>(place: &str, value: serde_json::Value) -> Result<T, LabError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let problem = base::hinted(&error.inner().to_string());

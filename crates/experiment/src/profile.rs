@@ -75,9 +75,6 @@ impl Profile {
     }
 
     /// Reads a profile from text.
-    ///
-    /// # Errors
-    /// As [`Profile::find`].
     pub fn parse(found: &TextFile) -> Result<Profile, LabError> {
         let invalid = |problem: String| LabError::invalid(&found.file, problem);
         let mut table: toml::Table =
@@ -135,9 +132,6 @@ impl Profile {
     }
 
     /// Text of a profile's file.
-    ///
-    /// # Errors
-    /// No such file exists.
     pub fn text(name: &str) -> Result<String, LabError> {
         Ok(find::find::<BuiltInProfile>("device", "devices", name, "toml")?.text)
     }

@@ -154,9 +154,6 @@ pub fn unit_pages(layout: &DeviceLayout) -> u64 {
 /// [`UNIT_PAGES_MIN`] pages or more. Each next one is at least [`STEP`] times larger, and the last
 /// is the full-size drive. The search ends at `largest`. The default limit is half of the machine's
 /// memory for page maps, which is the same in each run.
-///
-/// # Errors
-/// The device is impossible.
 pub fn sizes(device: &str, config: &DeviceConfig, largest: Option<Scale>) -> Result<Vec<Scale>, LabError> {
     let (_, full) = scaled_config(device, config, Scale::FULL)?;
     let enough = |layout: &DeviceLayout| unit_pages(layout) >= UNIT_PAGES_MIN;

@@ -99,9 +99,6 @@ fn begins_with_section(path: &Path) -> bool {
 }
 
 /// Reads the text of a job file, with changed options. `file` is its name in messages.
-///
-/// # Errors
-/// A line or change is wrong.
 pub fn jobs_of_text(text: &str, file: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
     let context = fio::IncludeContext {
         read: &|path| base::input::read_text(path, TEXT_BYTES_MAX).or_else(|error| built_in_jobs(path).ok_or(error)),
@@ -117,17 +114,11 @@ fn built_in_jobs(path: &Path) -> Option<String> {
 }
 
 /// Text of a job file.
-///
-/// # Errors
-/// No such file exists.
 pub fn text_of_jobs(name: &str) -> Result<String, LabError> {
     Ok(find_jobs(name)?.text)
 }
 
 /// Text of a workload with a `kind`.
-///
-/// # Errors
-/// No such workload exists.
 pub fn text_of_workload(name: &str) -> Result<String, LabError> {
     Ok(find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?.text)
 }

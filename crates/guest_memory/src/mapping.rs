@@ -145,9 +145,6 @@ impl SharedMapping {
 
     /// Reads a number. Earlier writes of the other side are visible afterwards (acquire).
     ///
-    /// # Errors
-    /// The number is missing.
-    ///
     /// # Panics
     /// Panics if the number is not aligned or not inside the mapping.
     #[inline]

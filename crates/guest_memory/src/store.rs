@@ -105,9 +105,6 @@ impl ChunkStore {
 
     /// Write-only space in a piece, which is allocated if necessary.
     ///
-    /// # Errors
-    /// The system has no memory left.
-    ///
     /// # Panics
     /// Panics if another thread has unfinished stores, or if the range is not inside a piece.
     #[inline]

@@ -219,9 +219,6 @@ impl<P: DataPort> OpenNamespace<P> {
 
     /// Space left in the reclaim unit of a placement index (RUAMW), logical blocks.
     ///
-    /// # Errors
-    /// See [`MonitoredNamespace::sample`].
-    ///
     /// # Panics
     /// FDP is disabled.
     pub fn blocks_left(&mut self, placement: usize) -> Result<u64, WatchError> {
@@ -233,9 +230,6 @@ impl<P: DataPort> OpenNamespace<P> {
     }
 
     /// Reads the start of the namespace, at most `bytes`.
-    ///
-    /// # Errors
-    /// See [`CommandPort::receive`].
     pub fn read_start(&mut self, bytes: u64) -> Result<Vec<u8>, InspectError> {
         let step = PAGE_BYTES.max(self.block_bytes);
         let mut data = vec![0; (bytes.min(self.bytes()) / step * step) as usize];
@@ -248,9 +242,6 @@ impl<P: DataPort> OpenNamespace<P> {
     }
 
     /// Reads the counters. All values are `None` if the drive has no counter.
-    ///
-    /// # Errors
-    /// A command fails.
     pub fn wear(&mut self) -> Result<WearReading, WatchError> {
         Ok(match self.counter {
             Some(WearCounter::Fdp) => {
@@ -272,9 +263,6 @@ impl<P: DataPort> OpenNamespace<P> {
 
     /// Sends requests until `next` returns `None`. A request beyond the maximum transfer becomes
     /// several commands. `completed` receives the bytes and the latency of each command.
-    ///
-    /// # Errors
-    /// See [`DataPort::transfer`].
     ///
     /// # Panics
     /// A range is empty, is not a multiple of logical blocks or exceeds the namespace, or a
@@ -339,9 +327,6 @@ impl<P: DataPort> OpenNamespace<P> {
     }
 
     /// Deallocates a range.
-    ///
-    /// # Errors
-    /// See [`DataPort::transfer`].
     ///
     /// # Panics
     /// See [`OpenNamespace::transfer`].

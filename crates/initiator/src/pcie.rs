@@ -211,9 +211,6 @@ impl NvmeDriver {
     // ------------------------------------------------------------------------------------------------ registers --
 
     /// Reads a register of 4 bytes.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn read_register(&mut self, offset: u32) -> Result<u32, DriverError> {
         let mut data = [0; 4];
         self.client.region_read(BAR0, u64::from(offset), &mut data)?;
@@ -221,9 +218,6 @@ impl NvmeDriver {
     }
 
     /// Writes a register of 4 bytes.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn write_register(&mut self, offset: u32, value: u32) -> Result<(), DriverError> {
         Ok(self.client.region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
     }
@@ -233,9 +227,6 @@ impl NvmeDriver {
     }
 
     /// Reads Controller Status.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn status(&mut self) -> Result<Csts, DriverError> {
         Ok(Csts::from_bits(self.read_register(register::CSTS)?))
     }
@@ -262,25 +253,16 @@ impl NvmeDriver {
     }
 
     /// Reads configuration space.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn read_config(&mut self, offset: u64, data: &mut [u8]) -> Result<(), DriverError> {
         Ok(self.client.region_read(CONFIG, offset, data)?)
     }
 
     /// Writes configuration space.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn write_config(&mut self, offset: u64, data: &[u8]) -> Result<(), DriverError> {
         Ok(self.client.region_write(CONFIG, offset, data)?)
     }
 
     /// Enables or disables access of the function to RAM.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn set_bus_master(&mut self, enabled: bool) -> Result<(), DriverError> {
         let command = PciCommand::new().with_memory_space(true).with_bus_master(enabled);
         let offset = std::mem::offset_of!(ConfigHeader, command) as u64;
@@ -291,9 +273,6 @@ impl NvmeDriver {
 
     /// Resets the controller, drops queues and RAM, creates the admin queues and enables the
     /// controller.
-    ///
-    /// # Errors
-    /// The controller does not become ready.
     pub fn enable(&mut self) -> Result<(), DriverError> {
         self.set_bus_master(true)?;
         self.disable()?;
@@ -328,9 +307,6 @@ impl NvmeDriver {
     }
 
     /// Creates I/O queues with this identifier, with interrupts on `vector` if given.
-    ///
-    /// # Errors
-    /// The controller rejects a command.
     pub fn create_queues(&mut self, queue: u16, entries: u16, vector: Option<u16>) -> Result<(), DriverError> {
         let pair = self.new_pair(entries);
         let identity = CreateQueueCdw10::new().with_qid(queue).with_qsize(entries - 1);
@@ -357,9 +333,6 @@ impl NvmeDriver {
     }
 
     /// Configures shadow doorbells.
-    ///
-    /// # Errors
-    /// The controller rejects the command.
     pub fn use_shadow_doorbells(&mut self) -> Result<(), DriverError> {
         let shadow = Shadow {
             values: self.allocate_with(&[0; PAGE_BYTES as usize]),
@@ -405,18 +378,12 @@ impl NvmeDriver {
     }
 
     /// Rings the doorbell of a submission queue.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn ring(&mut self, queue: u16) -> Result<(), DriverError> {
         let tail = self.pair(queue).tail;
         self.set_doorbell(u32::from(queue) * 2, tail)
     }
 
     /// Sets a doorbell. The index is 2y for the tail of queue y and 2y + 1 for its head.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn set_doorbell(&mut self, index: u32, value: u16) -> Result<(), DriverError> {
         if let Some(shadow) = self.shadow
             && index >= 2
@@ -463,18 +430,12 @@ impl NvmeDriver {
     }
 
     /// Reports the consumed completions to the device.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn ring_head(&mut self, queue: u16) -> Result<(), DriverError> {
         let head = self.pair(queue).head;
         self.set_doorbell(u32::from(queue) * 2 + 1, head)
     }
 
     /// Waits for the next completion of a queue.
-    ///
-    /// # Errors
-    /// The time limit expires.
     pub fn wait_completion(&mut self, queue: u16) -> Result<CompletionEntry, DriverError> {
         let start = Instant::now();
         loop {
@@ -504,9 +465,6 @@ impl NvmeDriver {
     }
 
     /// Waits for an interrupt. Returns the number of interrupts of the vector since the last call.
-    ///
-    /// # Errors
-    /// The time limit expires.
     pub fn wait_interrupt(&mut self, vector: u16) -> Result<u64, DriverError> {
         let event = &mut self.events[usize::from(vector)];
         let timeout = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };

@@ -199,9 +199,6 @@ impl RemoteController {
     }
 
     /// Reads a property.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn property_get(&mut self, property: Property) -> Result<u64, InitiatorError> {
         let command = PropertyGetCommand {
             opcode: OPCODE,
@@ -214,9 +211,6 @@ impl RemoteController {
     }
 
     /// Writes a property.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn property_set(&mut self, property: Property, value: u64) -> Result<(), InitiatorError> {
         let command = PropertySetCommand {
             opcode: OPCODE,
@@ -230,9 +224,6 @@ impl RemoteController {
     }
 
     /// Enables the controller and waits until it is ready.
-    ///
-    /// # Errors
-    /// The controller does not become ready.
     pub fn enable(&mut self) -> Result<(), InitiatorError> {
         let capabilities = Cap::from_bits(self.property_get(Property::Cap)?);
         let all_sets = capabilities.css() & CSS_IOCS != 0;
@@ -246,9 +237,6 @@ impl RemoteController {
     }
 
     /// Requests a shutdown and waits for its end.
-    ///
-    /// # Errors
-    /// The shutdown does not complete.
     pub fn shut_down(&mut self) -> Result<(), InitiatorError> {
         use nvme_spec::register::{SHN_NORMAL, SHST_COMPLETE};
         let configuration = Cc::from_bits(self.property_get(Property::Cc)? as u32).with_shn(SHN_NORMAL);
@@ -279,9 +267,6 @@ impl RemoteController {
     }
 
     /// Reads the whole Identify structure of a CNS value.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn identify(&mut self, cns: Cns, nsid: u32) -> Result<Vec<u8>, InitiatorError> {
         let entry = identify_command(cns, nsid);
         let done = self.admin.command(entry, CommandData::ToHost(vec![0; IDENTIFY_SIZE]))?;
@@ -290,9 +275,6 @@ impl RemoteController {
     }
 
     /// Identify Controller.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn identify_controller(&mut self) -> Result<IdentifyController, InitiatorError> {
         let data = self.identify(Cns::Controller, 0)?;
         Ok(IdentifyController::read_from_bytes(&data).expect("the answer has the requested length"))
@@ -300,9 +282,6 @@ impl RemoteController {
 
     /// Reads a part of a log page. `bytes` is a multiple of 4. `group` is the endurance group, or 0
     /// if the page has none.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn log_page(&mut self, log: LogId, group: u16, offset: u64, bytes: u32) -> Result<Vec<u8>, InitiatorError> {
         let entry = log_page_command(log, 0, group, offset, bytes);
         let done = self.admin.command(entry, CommandData::ToHost(vec![0; bytes as usize]))?;
@@ -344,9 +323,6 @@ impl RemoteController {
     }
 
     /// Requests I/O queues and returns the number granted.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn set_queue_count(&mut self, queues: u16) -> Result<u16, InitiatorError> {
         let count = u32::from(queues - 1);
         let entry = SubmissionEntry {
@@ -370,9 +346,6 @@ impl RemoteController {
     }
 
     /// Keep Alive.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn keep_alive(&mut self) -> Result<(), InitiatorError> {
         self.admin.command(admin_entry(AdminOpcode::KeepAlive), CommandData::None)?.check("Keep Alive").map(|_| ())
     }
@@ -384,9 +357,6 @@ fn size_of_property(property: Property) -> u8 {
 
 impl CompletedCommand {
     /// Dwords 0 and 1 of a successful completion.
-    ///
-    /// # Errors
-    /// The command failed.
     pub fn check(&self, command: &'static str) -> Result<u64, InitiatorError> {
         let status = self.status();
         let result = result_of(&self.entry);

@@ -172,9 +172,6 @@ impl LiveRun {
     }
 
     /// Like [`LiveRun::advance`], but for a fraction of a second at most, for any request size.
-    ///
-    /// # Errors
-    /// As [`LiveRun::advance`].
     pub fn advance_briefly(&mut self, host_bytes: u64, requests: u64) -> Result<RunPhase, LabError> {
         let end = requests.saturating_add(self.progress());
         let pages_end = self.run.pages_named() + STEP_PAGES;
@@ -216,9 +213,6 @@ impl LiveRun {
     /// Rewinds to the nearest checkpoint at or before `host_bytes`. [`LiveRun::advance`] continues
     /// from there. A goal ahead of the run changes nothing. A fork from [`ForkStart::Here`] rewinds
     /// at most to its origin.
-    ///
-    /// # Errors
-    /// As [`LiveRun::begin`].
     pub fn begin_seek(&mut self, host_bytes: u64) -> Result<(), LabError> {
         if self.phase() == RunPhase::Filling || self.position().host_bytes <= host_bytes {
             return Ok(());

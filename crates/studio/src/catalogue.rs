@@ -25,9 +25,6 @@ pub fn names_of(kind: &str) -> Vec<String> {
 }
 
 /// Rejects a name that is not in the catalogue. Paths are rejected too.
-///
-/// # Errors
-/// The name is unknown.
 pub fn check_known(kind: &str, name: &str) -> Result<(), LabError> {
     let names = names_of(kind);
     if names.iter().any(|known| known == name) {
@@ -91,9 +88,6 @@ fn device(entry: &CatalogueEntry) -> Result<Value, LabError> {
 }
 
 /// Text of a catalogue entry, `None` if the kind is unknown.
-///
-/// # Errors
-/// The name is unknown.
 pub fn text(kind: &str, name: &str) -> Option<Result<String, LabError>> {
     Some(match kind {
         "experiments" => check_known("experiment", name).and_then(|()| Ok(Experiment::text(name)?.text)),

@@ -131,9 +131,6 @@ impl Lane {
     }
 
     /// Creates a run at its start.
-    ///
-    /// # Errors
-    /// See [`LiveRun::begin`].
     pub fn begin(&mut self, memory: &MemoryAccount) -> Result<(), LabError> {
         let run = LiveRun::begin(Arc::clone(&self.plan.plan), memory)?;
         self.set_run(run);

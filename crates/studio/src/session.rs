@@ -72,9 +72,6 @@ impl StudioSession {
     }
 
     /// Starts a session that monitors a served drive.
-    ///
-    /// # Errors
-    /// The thread cannot start.
     pub fn watch(drive: MonitoredDrive) -> Result<StudioSession, LabError> {
         let shared = Arc::new(SharedSession::new("drive".to_string(), SessionSpec::default()));
         let (commands, receiver) = sync_channel(COMMANDS_MAX);

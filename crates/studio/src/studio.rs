@@ -83,17 +83,11 @@ pub struct Studio {
 
 impl Studio {
     /// Starts the server.
-    ///
-    /// # Errors
-    /// See [`HttpServer::start`].
     pub fn start(options: StudioOptions) -> Result<Studio, ServeError> {
         Studio::start_with(options, None)
     }
 
     /// Starts the server with a view of a served drive.
-    ///
-    /// # Errors
-    /// See [`HttpServer::start`].
     pub fn start_with(options: StudioOptions, drive: Option<MonitoredDrive>) -> Result<Studio, ServeError> {
         let has_token = options.http.token.is_some();
         let drive = drive.map(|drive| DriveActions::begin(drive, has_token)).transpose()?;

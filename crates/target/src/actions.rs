@@ -133,9 +133,6 @@ impl Actions {
     }
 
     /// As [`plan_faults`].
-    ///
-    /// # Errors
-    /// As [`plan_faults`].
     pub fn plan_faults(&self, text: Option<&str>) -> Result<Option<FaultsReport>, FaultsRefused> {
         plan_faults(&self.shared, self.clock, text)
     }

@@ -236,9 +236,6 @@ impl BTreeSettings {
     }
 
     /// Maximum memory of the workload, bytes.
-    ///
-    /// # Errors
-    /// A setting is impossible.
     pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per page: its pool frame, its locations in store and zone, and its last lifetimes.
         const PAGE_MAP_BYTES: u64 = 96;

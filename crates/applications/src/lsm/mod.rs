@@ -217,9 +217,6 @@ impl LsmSettings {
     }
 
     /// Maximum memory of the workload, bytes.
-    ///
-    /// # Errors
-    /// A setting is impossible.
     pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per record: its key in tables of two levels, in the load and in a merge.
         const RECORD_KEY_BYTES: f64 = 32.0;

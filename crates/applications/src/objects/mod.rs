@@ -222,9 +222,6 @@ impl ObjectCacheSettings {
     }
 
     /// Maximum memory of the workload, bytes.
-    ///
-    /// # Errors
-    /// A setting is impossible.
     pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per object in a slot: the slot, its index entry, and its position in the eviction
         /// order.

@@ -189,18 +189,12 @@ impl Experiment {
     }
 
     /// Reads an experiment from text. `file` is its path. The folder's name is the slug.
-    ///
-    /// # Errors
-    /// As [`Experiment::find`].
     pub fn parse(file: &str, text: &str) -> Result<Experiment, LabError> {
         let table = toml::from_str(text).map_err(|error| LabError::invalid(file, find::toml_problem(&error)))?;
         Experiment::from_table(file, table)
     }
 
     /// Reads an experiment from the table of its file. `file` is as for [`Experiment::parse`].
-    ///
-    /// # Errors
-    /// As [`Experiment::find`].
     pub fn from_table(file: &str, mut table: toml::Table) -> Result<Experiment, LabError> {
         if table.is_empty() {
             let problem = "the file is empty. An experiment begins with devices = [...] (`warp new`), a workload with kind = \

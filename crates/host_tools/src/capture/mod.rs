@@ -142,9 +142,6 @@ impl Disk {
 }
 
 /// Disks of this machine with hardware of their own: no arrays, mapped disks and paths to a disk.
-///
-/// # Errors
-/// A disk cannot be opened.
 pub fn physical_disks() -> Result<Vec<Disk>, CaptureError> {
     let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten().map(|entry| entry.path());
     let is_hidden = |entry: &Path| std::fs::read_to_string(entry.join("hidden")).is_ok_and(|text| text.trim() == "1");
@@ -291,9 +288,6 @@ impl<W: Write> BlockCapture<W> {
     }
 
     /// Flushes the file systems, records the resulting requests and ends the capture.
-    ///
-    /// # Errors
-    /// See [`BlockCapture::poll`].
     pub fn finish(mut self) -> Result<(Summary, W), CaptureError> {
         for recorded in &self.recorder.disks {
             for mount in recorded.disk.mounts() {

@@ -121,9 +121,6 @@ impl Instance {
     }
 
     /// Calls `line` for each new line. Returns false if there were no lines.
-    ///
-    /// # Errors
-    /// The lines cannot be read.
     pub fn read_lines(&mut self, mut line: impl FnMut(&str)) -> Result<bool, CaptureError> {
         let pipe = self.pipe.as_mut().expect("it is closed at the end");
         let bytes = match pipe.read(&mut self.buffer) {
@@ -141,9 +138,6 @@ impl Instance {
     }
 
     /// Stops the trace. Earlier events can still be read.
-    ///
-    /// # Errors
-    /// The trace cannot be stopped.
     pub fn stop(&self) -> Result<(), CaptureError> {
         set(&self.event.folder(&self.path).join("enable"), "0")
     }

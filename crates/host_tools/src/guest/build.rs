@@ -35,9 +35,6 @@ pub struct GuestFiles {
 }
 
 /// Cache folder of guests, `WARP_GUEST_CACHE` or `warp-guest` in this user's cache folder.
-///
-/// # Errors
-/// The environment names no folder.
 pub fn cache() -> Result<PathBuf, GuestError> {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let of_user = || folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));

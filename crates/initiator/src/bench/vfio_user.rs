@@ -122,9 +122,6 @@ pub enum BenchError {
 }
 
 /// Runs the benchmark.
-///
-/// # Errors
-/// See [`BenchError`].
 pub fn run(target: &BenchServer<'_>, workload: &BenchWorkload) -> Result<Figures, BenchError> {
     let mut run = BenchRun::start(target, workload)?;
     run.fill()?;

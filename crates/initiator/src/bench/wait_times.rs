@@ -48,9 +48,6 @@ impl BenchHost {
     }
 
     /// Maps all pages in order.
-    ///
-    /// # Errors
-    /// See [`BenchHost::connect`].
     pub fn fill(&mut self) -> Result<(), InitiatorError> {
         /// Maximum number of blocks of a command.
         const PAGES: u64 = 1 << 16;
@@ -61,9 +58,6 @@ impl BenchHost {
     }
 
     /// Sends commands for this time, each after the completion of the previous one.
-    ///
-    /// # Errors
-    /// See [`BenchHost::connect`].
     pub fn measure(&mut self, time: Duration) -> Result<WaitTimes, InitiatorError> {
         let start = Instant::now();
         let mut waits = Vec::new();

@@ -154,9 +154,6 @@ impl MonitoredNamespace {
     }
 
     /// Placement handles for which an event is not enabled (feature 1Eh).
-    ///
-    /// # Errors
-    /// A command fails.
     pub fn handles_without_event(
         &self,
         port: &mut impl CommandPort,

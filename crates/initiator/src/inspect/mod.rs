@@ -131,9 +131,6 @@ pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpRe
 }
 
 /// Reads the events of one of the two logs.
-///
-/// # Errors
-/// See [`report`].
 pub fn events(
     port: &mut impl CommandPort,
     endurance_group: u16,
@@ -179,9 +176,6 @@ fn handle_status(port: &mut impl CommandPort, nsid: u32) -> Result<Vec<u8>, Insp
 }
 
 /// Reads an Identify data structure.
-///
-/// # Errors
-/// See [`CommandPort::receive`].
 pub fn identify(port: &mut impl CommandPort, cns: Cns, nsid: u32) -> Result<Vec<u8>, InspectError> {
     let mut data = vec![0; nvme_spec::IDENTIFY_SIZE];
     port.receive(QueueKind::Admin, identify_command(cns, nsid), &mut data)?;
@@ -189,9 +183,6 @@ pub fn identify(port: &mut impl CommandPort, cns: Cns, nsid: u32) -> Result<Vec<
 }
 
 /// Reads a log page of an endurance group from its start. `bytes` must be a multiple of 4.
-///
-/// # Errors
-/// See [`CommandPort::receive`].
 pub fn get_log(
     port: &mut impl CommandPort,
     log: LogId,
@@ -207,9 +198,6 @@ pub fn get_log(
 
 /// Reads the OCP page C0h. `None` if the drive lacks it. Other vendors use the same number for their
 /// own pages.
-///
-/// # Errors
-/// See [`CommandPort::receive`].
 pub fn ocp_smart_log(port: &mut impl CommandPort) -> Result<Option<SmartExtendedLog>, InspectError> {
     match get_log(port, LogId::SmartExtended, 0, 0, size_of::<SmartExtendedLog>()) {
         Ok(page) => {
@@ -223,9 +211,6 @@ pub fn ocp_smart_log(port: &mut impl CommandPort) -> Result<Option<SmartExtended
 
 /// Reads the current value of a feature, dword 0 of the completion. `data` receives the feature's
 /// data, if it has any.
-///
-/// # Errors
-/// See [`CommandPort::receive`].
 pub fn get_feature(
     port: &mut impl CommandPort,
     feature: FeatureId,

@@ -302,9 +302,6 @@ impl TcpQueue {
     }
 
     /// Sends all pending output. Receives while the controller accepts none.
-    ///
-    /// # Errors
-    /// The connection fails.
     pub fn flush(&mut self) -> Result<(), InitiatorError> {
         while !self.output.is_empty() {
             match self.send_some() {

@@ -65,9 +65,6 @@ pub(super) struct MemberFill {
 impl MemberFill {
     /// Creates the fill of `drive` in an array of drives of `member_bytes` with `placement_count`
     /// placement indices.
-    ///
-    /// # Errors
-    /// As [`Array::new`].
     pub(super) fn new(
         settings: &ArraySettings,
         drive: u16,

@@ -94,9 +94,6 @@ pub(super) struct FioLog {
 
 impl FioLog {
     /// Creates the files of an instance. Replaces those of another run.
-    ///
-    /// # Errors
-    /// A file cannot be created.
     pub(super) fn create(job: &Job, thread_number: u32) -> Result<FioLog, LabError> {
         let choice: &LogChoice = &job.logs;
         let file = |prefix: &Option<String>, kind: &str| -> Result<Option<FioLogFile>, LabError> {
@@ -137,9 +134,6 @@ impl FioLog {
     }
 
     /// Writes the completions up to `now`, which counts likewise.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub(super) fn write_until(&mut self, now: Nanos) -> Result<(), LabError> {
         while let Some(Reverse(entry)) = self.on_their_way.peek().copied().filter(|Reverse(entry)| entry.at <= now) {
             self.on_their_way.pop();
@@ -166,9 +160,6 @@ impl FioLog {
     }
 
     /// Writes the remaining lines.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub(super) fn close(mut self) -> Result<(), LabError> {
         self.write_until(Nanos::MAX)?;
         if self.window_ms > 0 {

@@ -194,9 +194,6 @@ impl Runner {
     }
 
     /// Creates the log files that jobs request.
-    ///
-    /// # Errors
-    /// A file cannot be created.
     pub(crate) fn open_logs(&mut self, file: &JobFile) -> Result<(), LabError> {
         let instances = file.jobs.iter().flat_map(|job| {
             let numbers = job.first_thread_number..job.first_thread_number + job.numjobs;
@@ -211,9 +208,6 @@ impl Runner {
     }
 
     /// Completes the logs.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub(crate) fn close_logs(&mut self) -> Result<(), LabError> {
         let logs = self.lanes.iter_mut().filter_map(|lane| lane.log.take());
         logs.into_iter().try_for_each(|log| log.close())
@@ -270,9 +264,6 @@ impl Runner {
 
     /// Advances by about a stride. Its requests and pages count from here, its bytes from the
     /// beginning. Returns false at the end of the workload.
-    ///
-    /// # Errors
-    /// A workload input cannot be read.
     pub(crate) fn advance(&mut self, device: &mut Device<RunRecorder>, stride: StepLimit) -> Result<bool, LabError> {
         let until = AdvanceLimit {
             submitted: self.submitted.saturating_add(stride.requests),

@@ -48,9 +48,6 @@ impl fmt::Debug for DriveCollector {
 }
 
 /// Starts to serve metrics and faults.
-///
-/// # Errors
-/// As [`HttpServer::start`].
 pub fn start(
     options: HttpOptions,
     shared: SharedSubsystem,

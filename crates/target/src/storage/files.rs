@@ -45,9 +45,6 @@ pub(super) struct DataFileLock {
 
 impl DriveFiles {
     /// The files of the drive with this data file.
-    ///
-    /// # Errors
-    /// The folder cannot be opened.
     pub fn new(data: &Path) -> Result<DriveFiles, DriveError> {
         let data = FilePlace::new(data).map_err(DriveError::io(data, "the data file cannot be opened"))?;
         // Other users must not read the drive's data.
@@ -63,9 +60,6 @@ impl DriveFiles {
 
     /// The same files with a guard. They are created and replaced only while `file` is the data
     /// file and the drive is this one.
-    ///
-    /// # Errors
-    /// A system call failed.
     pub fn guarded(self, file: &File, drive: Uuid) -> std::io::Result<DriveFiles> {
         let identity = identity(&file.metadata()?);
         let (data, state) = (self.data.clone(), self.state.clone());

@@ -83,9 +83,6 @@ fn areas<'a>(namespaces: impl Iterator<Item = &'a Namespace>, logical_pages: u32
 }
 
 /// Makes the device's mapping match the data file.
-///
-/// # Errors
-/// The data file cannot be searched.
 pub(super) fn reconcile<'a>(
     device: &mut Device,
     namespaces: impl Iterator<Item = &'a Namespace>,

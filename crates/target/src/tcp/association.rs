@@ -196,9 +196,6 @@ impl Associations {
     }
 
     /// Adds a connection to the association of a controller.
-    ///
-    /// # Errors
-    /// See [`JoinError`].
     pub fn join(
         &self,
         subsystem: &mut Subsystem,

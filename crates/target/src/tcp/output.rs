@@ -105,9 +105,6 @@ impl OutputQueue {
 
     /// Like [`OutputQueue::send_data`], but `append` copies `bytes` bytes behind the header. A copy
     /// of little data costs less than a separate slice. If `append` fails, no bytes are added.
-    ///
-    /// # Errors
-    /// The error of `append`.
     pub fn send_little_data<E>(
         &mut self,
         cid: u16,

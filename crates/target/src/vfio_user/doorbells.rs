@@ -27,9 +27,6 @@ pub struct DoorbellFile(OwnedFd);
 
 impl DoorbellPage {
     /// Creates a page.
-    ///
-    /// # Errors
-    /// The system has no memory left.
     pub fn new() -> io::Result<(DoorbellPage, DoorbellFile)> {
         let file = memfd_create("warp-doorbells", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, REGISTER_BYTES + DOORBELL_BYTES)?;

@@ -258,9 +258,6 @@ fn receive_with_descriptors(
 }
 
 /// Answers a message, with an optional file descriptor.
-///
-/// # Errors
-/// The connection failed.
 pub fn reply(stream: &UnixStream, to: &VfioHeader, body: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let header = VfioHeader {
         message_id: to.message_id,
@@ -297,9 +294,6 @@ fn send_with_descriptor(stream: &UnixStream, message: &[u8], descriptor: Borrowe
 }
 
 /// Answers a message with an error.
-///
-/// # Errors
-/// The connection failed.
 pub fn reply_error(stream: &UnixStream, to: &VfioHeader, error: &io::Error) -> io::Result<()> {
     let header = VfioHeader {
         message_id: to.message_id,

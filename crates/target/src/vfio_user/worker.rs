@@ -114,17 +114,11 @@ pub struct WorkerHandle {
 
 impl WorkerHandle {
     /// Sends a request without waiting for an answer.
-    ///
-    /// # Errors
-    /// The worker has ended.
     pub fn send(&self, request: WorkerRequest) -> io::Result<()> {
         self.sender.send(request).map_err(|_| ended())
     }
 
     /// Sends a request and waits for the answer.
-    ///
-    /// # Errors
-    /// The worker has ended.
     pub fn request<T>(&self, request: impl FnOnce(SyncSender<T>) -> WorkerRequest) -> io::Result<T> {
         let (answer, answered) = sync_channel(1);
         self.send(request(answer))?;

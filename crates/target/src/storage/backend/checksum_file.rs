@@ -110,9 +110,6 @@ impl ChecksumFile {
     /// Opens or creates the sums beside a data file of `data_bytes` bytes. `closed` is the digest
     /// of the drive's last shutdown, `None` without one. The second result states whether the
     /// existing sums are valid. Sums that may not match the data start again.
-    ///
-    /// # Errors
-    /// A system call failed.
     pub fn open(
         place: &FilePlace,
         drive: DriveId,
@@ -130,9 +127,6 @@ impl ChecksumFile {
     }
 
     /// Opens the sums for reading only. Returns `None` if no current sums exist.
-    ///
-    /// # Errors
-    /// A system call failed.
     pub fn open_read_only(
         place: &FilePlace,
         drive: DriveId,
@@ -194,9 +188,6 @@ impl ChecksumFile {
     }
 
     /// Makes all sums durable. Must precede the durable write of the shutdown mark.
-    ///
-    /// # Errors
-    /// A system call failed.
     pub fn make_durable(&self) -> Result<()> {
         self.file.sync_data()
     }
@@ -244,9 +235,6 @@ impl ChecksumFile {
     }
 
     /// Erases the sums of all pages that a range touches.
-    ///
-    /// # Errors
-    /// A system call failed.
     pub fn erase(&self, offset: u64, bytes: u64) -> Result<()> {
         let pages = pages_of(offset, bytes);
         let (at, length) = (HEADER_BYTES + pages.start * SUM_BYTES, (pages.end - pages.start) * SUM_BYTES);
@@ -356,9 +344,6 @@ impl ChecksumFile {
     }
 
     /// Checks a page.
-    ///
-    /// # Errors
-    /// A system call failed.
     pub fn verdict(&self, data: &File, page: u64) -> Result<PageCheck> {
         let stored = self.get(&(page..page + 1))?[0];
         let mut buffer = [0; PAGE_BYTES as usize];
@@ -367,9 +352,6 @@ impl ChecksumFile {
     }
 
     /// Stores the sum of a page's current content.
-    ///
-    /// # Errors
-    /// A system call failed.
     pub fn store_current(&self, data: &File, page: u64) -> Result<()> {
         let mut buffer = [0; PAGE_BYTES as usize];
         let bytes = self.read_page(data, page, &mut buffer)?;

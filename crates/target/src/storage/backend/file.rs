@@ -113,9 +113,6 @@ impl OpenDataFile {
     }
 
     /// Checks a page. Without checksums the result is always `Unknown`.
-    ///
-    /// # Errors
-    /// A system call failed.
     pub fn verdict(&self, page: u64) -> std::io::Result<PageCheck> {
         match &self.checksums {
             Some(sums) => sums.verdict(&self.file, page),

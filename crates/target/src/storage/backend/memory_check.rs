@@ -18,9 +18,6 @@ pub struct TooLittleMemory {
 }
 
 /// Rejects a drive that is larger than the memory.
-///
-/// # Errors
-/// The memory is too small.
 pub fn check(data_bytes: u64, maps_bytes: u64, available_bytes: u64) -> Result<(), TooLittleMemory> {
     if data_bytes.saturating_add(maps_bytes) > available_bytes {
         return Err(TooLittleMemory { data_bytes, maps_bytes, available_bytes });
