@@ -44,7 +44,6 @@ pub struct FilePlace {
     /// Kept open, so that it stays the same folder under any name.
     folder: Arc<File>,
     name: OsString,
-    /// The given path, for messages.
     path: PathBuf,
     /// Permissions of files created here.
     mode: u32,

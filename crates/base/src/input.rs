@@ -45,7 +45,6 @@ pub fn open(path: &Path) -> Result<File> {
     regular(opened)
 }
 
-/// Returns the file if it is a regular one.
 pub(crate) fn regular(file: File) -> Result<File> {
     let file_type = file.metadata()?.file_type();
     let kind = if file_type.is_file() {

@@ -17,7 +17,6 @@ impl PlacementIndex {
     /// The first position. Writes without a directive use its handle.
     pub const FIRST: PlacementIndex = PlacementIndex(0);
 
-    /// Index in a table of all positions.
     #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)

@@ -47,7 +47,6 @@ impl<'a> NonTemporalBuf<'a> {
         NonTemporalBuf { streams: true, ..NonTemporalBuf::from(bytes) }
     }
 
-    /// Number of bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.bytes

@@ -158,7 +158,6 @@ impl DeviceLayout {
         self.collection_superblocks + self.reserve_superblocks
     }
 
-    /// Number of slices of each group.
     pub(crate) fn slices_per_group(&self) -> u64 {
         u64::from(self.superblocks_per_group) * u64::from(self.slices_per_superblock)
     }
@@ -223,7 +222,6 @@ impl DeviceLayout {
         u8::try_from(position).expect("there are at most 129 classes: of whole superblocks, and one for each handle")
     }
 
-    /// Size class of a handle's reclaim units.
     pub(crate) fn class_of_size(&self, config: &DeviceConfig, size: ReclaimUnitSize) -> u8 {
         let shape = FlashShape::new(config).expect("a layout exists, so its shape is valid");
         self.class_of(shape.divisor(size))

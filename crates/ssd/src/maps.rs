@@ -97,7 +97,6 @@ impl<T: Element> ZeroedArray<T> {
         {
             use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-            /// Bytes of one request.
             const PIECE_BYTES: usize = 64 << 20;
             let memory = &self.memory;
             let pieces = (0..memory.len()).into_par_iter().step_by(PIECE_BYTES);
@@ -151,7 +150,6 @@ impl<T: Element> Clone for ZeroedArray<T> {
     }
 }
 
-/// Page maps of a drive.
 #[derive(Clone)]
 pub(crate) struct PageMaps {
     /// `!ppn` for each logical page. 0 means unmapped.

@@ -25,7 +25,6 @@ pub enum UnitState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct ReclaimUnit {
-    /// Number of valid pages.
     pub(crate) valid_pages: u32,
     /// Threshold of valid pages below which the index must be updated. 0 while the unit is not
     /// closed. Not stored in snapshots.
@@ -33,9 +32,7 @@ pub struct ReclaimUnit {
     pub(crate) watch: u32,
     /// See [`ReclaimUnit::last_invalidation`].
     pub(crate) last_invalidation: u64,
-    /// Reclaim group.
     pub(crate) group: u16,
-    /// Owner of the data.
     pub(crate) owner: UnitOwner,
     pub(crate) state: UnitState,
     /// Size class.

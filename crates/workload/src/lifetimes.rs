@@ -17,7 +17,6 @@ const BINS: usize = ((64 - BIN_BITS as u64 + 2) * BINS_PER_OCTAVE) as usize;
 const POSITION_BITS: u32 = 48;
 const _: () = assert!(POSITION_BITS + u16::BITS == u64::BITS, "the write counter and a stream fill a word");
 
-/// Returns the bin of a distance.
 fn bin(distance: u64) -> usize {
     let shift = (u64::BITS - distance.leading_zeros()).saturating_sub(BIN_BITS);
     (u64::from(shift) * BINS_PER_OCTAVE + (distance >> shift)) as usize

@@ -29,7 +29,6 @@ pub struct TenantWorkloads<W> {
     tenants: Vec<Tenant<W>>,
 }
 
-/// A tenant with its parsed workload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Tenant<W> {
     name: String,
@@ -53,7 +52,6 @@ struct TenantSettings {
     /// an empty list, writes carry no directive.
     #[serde(default)]
     placement_indices: Vec<PlacementIndex>,
-    /// Table of the tenant's workload.
     workload: Table,
 }
 
@@ -223,7 +221,6 @@ impl<W: Workload> Tenant<W> {
     }
 }
 
-/// A running tenant.
 struct ActiveTenant {
     name: String,
     stream_names: Vec<String>,

@@ -81,7 +81,6 @@ struct FaultTrigger {
     times: Option<u64>,
 }
 
-/// Filter for the commands of a fault.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct FaultFilter {
     /// Opcodes of the commands. Empty for all opcodes.

@@ -16,7 +16,6 @@ pub(super) struct SubmissionQueue {
     head: u16,
     /// First entry that is not a command yet.
     tail: u16,
-    /// Completion queue of the queue's commands.
     pub completion_queue: u16,
     /// Last invalid doorbell value, so that it is reported once.
     pub refused: Option<u32>,

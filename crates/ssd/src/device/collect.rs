@@ -636,7 +636,6 @@ fn runs_within(runs: &[MappedRun], pages: u32) -> usize {
     ends.take_while(|end| *end <= pages).count()
 }
 
-/// Contents of a superblock.
 struct SuperblockUsage {
     superblock: u32,
     class: u8,

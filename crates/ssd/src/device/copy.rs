@@ -39,7 +39,6 @@ impl StateBuffer {
 /// Copy of a state, complete once its block tables are copied.
 pub(crate) struct StateCopy {
     pub(crate) state: DeviceState,
-    /// Number of copied blocks.
     blocks_copied: u32,
 }
 

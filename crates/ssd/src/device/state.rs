@@ -51,7 +51,6 @@ pub(super) struct Superblock {
     pub(super) parts_used: u32,
 }
 
-/// One reclaim group.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct ReclaimGroup {
     pub(super) free_superblocks: VecDeque<u32>,

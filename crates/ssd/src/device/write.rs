@@ -563,7 +563,6 @@ impl DeviceCore {
 
 /// Result of a batch of appended writes.
 struct AppendResult {
-    /// Number of writes.
     writes: usize,
     /// Reclaim unit of the writes, and the position of their first page.
     unit: RuId,

@@ -297,7 +297,6 @@ impl ClosedSet {
         self.buckets.first().is_some_and(|head| *head != NONE)
     }
 
-    /// All units in closing order.
     pub(crate) fn in_order<'a>(&'a self, units: &'a [ReclaimUnit]) -> impl Iterator<Item = u32> + 'a {
         follow(self.order_head, |unit| units[index(unit)].order_next)
     }

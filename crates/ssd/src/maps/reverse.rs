@@ -28,7 +28,6 @@ const REGION_PAGES_MAX: u32 = 1 << 14;
 struct AppendPosition {
     /// End of the written pages, or [`AppendPosition::FLAT`] if a run begins at every page.
     written: u32,
-    /// Number of runs.
     runs: u32,
     /// `!` of the logical page that would continue the last run, or 0.
     next_inverted: u32,
@@ -80,7 +79,6 @@ impl Cursor {
     }
 }
 
-/// Reverse map of a drive.
 #[derive(Clone)]
 pub(super) struct ReverseMap {
     entries: ZeroedArray<u32>,
@@ -125,7 +123,6 @@ impl ReverseMap {
         })
     }
 
-    /// Pages of a region.
     #[inline]
     fn region_pages(&self) -> u32 {
         1 << self.region_bits

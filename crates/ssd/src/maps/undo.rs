@@ -25,7 +25,6 @@ use crate::types::{Lpn, MappedRun};
 /// one section.
 pub(crate) const PART_PAGES: u32 = 1 << 16;
 
-/// Logical pages of each part.
 pub(crate) fn parts(logical_pages: u32) -> impl Iterator<Item = Range<u32>> {
     (0..logical_pages.div_ceil(PART_PAGES)).map(move |part| part_from(part * PART_PAGES, logical_pages))
 }

@@ -20,7 +20,6 @@ use crate::types::Nanos;
 pub(super) struct OperationBatch {
     /// Total time of the operations.
     pub(super) ns: Nanos,
-    /// Number of operations.
     pub(super) count: u32,
 }
 
@@ -92,7 +91,6 @@ pub(super) struct Die {
     /// End of the scheduled reads. All other work is processed up to this time.
     free_at: Nanos,
     programs: VecDeque<QueuedWork>,
-    /// Remaining time of all programs.
     programs_ns: Nanos,
     /// Lower bound of the end of the programs, because some are not ready yet.
     programs_until: Nanos,
@@ -104,7 +102,6 @@ pub(super) struct Die {
 /// Scheduled time of a read on the die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReadSlot {
-    /// End of the read.
     pub(super) end: Nanos,
     /// Time that the read waited for garbage collection.
     pub(super) waited_for_collection_ns: Nanos,
@@ -147,7 +144,6 @@ impl Die {
         self.free_at = until;
     }
 
-    /// Logs activity.
     #[inline]
     fn log_activity(&mut self, from: Nanos, length: Nanos, work: activity::WorkKind) {
         if let Some(activity) = &mut self.activity {

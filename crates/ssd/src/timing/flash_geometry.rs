@@ -21,7 +21,6 @@ use super::die::OperationBatch;
 /// Properties of a reclaim unit that its timing depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitPlace {
-    /// First page of the unit.
     pub(crate) first: Ppn,
     /// Reclaim group of the unit.
     pub(crate) group: u16,
@@ -31,7 +30,6 @@ pub(crate) struct UnitPlace {
     pub(crate) part: u32,
 }
 
-/// A flash page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlashPage {
     pub(super) die: u32,
@@ -66,7 +64,6 @@ pub struct PageLocation {
 }
 
 impl PageLocation {
-    /// End of the flash page.
     #[inline]
     pub(super) fn end(&self) -> Ppn {
         Ppn(self.unit.0 + self.flash_page.end)
@@ -95,9 +92,7 @@ struct DieMapping {
     blocks: u32,
     /// Pages of a row, which has one program unit on each block.
     row_pages: u32,
-    /// Flash pages of a row.
     row_flash_pages: StrengthReducedU32,
-    /// Position of each flash page of a row.
     spots: Vec<RowPosition>,
     /// Sense operations that read a row up to each flash page.
     senses: Vec<OperationBatch>,
@@ -226,7 +221,6 @@ impl FlashGeometry {
         ppn.0 / self.flash_pages
     }
 
-    /// Time of a program operation.
     #[inline]
     pub(super) fn program_ns(&self) -> Nanos {
         self.program_ns
@@ -307,7 +301,6 @@ impl FlashGeometry {
         (die, self.channels[index(die)])
     }
 
-    /// Channels of a range of dies.
     pub(super) fn channels_of(&self, dies: Range<u32>) -> Range<usize> {
         index(self.channels[index(dies.start)])..index(self.channels[index(dies.end) - 1]) + 1
     }

@@ -106,7 +106,6 @@ pub(crate) struct TimingModel {
     /// End of the erase of each reclaimed superblock, as a position in the collection backlog of
     /// each die.
     erase_positions: FxHashMap<u32, Box<[u64]>>,
-    /// Work of the current collection.
     collection: CollectionWork,
     overhead: OverheadPrograms,
     /// Submission time of the current command. Later requests have no earlier time.
@@ -164,7 +163,6 @@ impl OverheadPrograms {
     }
 }
 
-/// A write in progress.
 #[derive(Clone, Copy)]
 pub(crate) struct WriteProgress {
     now: Nanos,
@@ -256,7 +254,6 @@ impl TimingModel {
         extra
     }
 
-    /// Starts a command of `pages` pages.
     #[inline]
     fn advance(&mut self, now: Nanos, pages: u32) {
         assert!(now < busy_timeline::FREE, "the time overflows after 292 years");

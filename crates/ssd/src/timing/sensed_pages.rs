@@ -30,7 +30,6 @@ impl SensedPages {
         }
     }
 
-    /// End of the sense operation of a page, if the command has sensed it.
     #[inline]
     pub(super) fn end_of(&self, sensing: SenseOp) -> Option<Nanos> {
         match self.few.iter().rev().find(|(known, _)| *known == sensing) {

@@ -61,17 +61,14 @@ impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
         LastWrites { stamps: vec![0; units], tick_units, tick: 1, written_in_tick: 0 }
     }
 
-    /// Units in a tick.
     pub(super) fn tick_units(&self) -> u64 {
         self.tick_units
     }
 
-    /// Current tick.
     pub(super) fn tick(&self) -> u64 {
         self.tick
     }
 
-    /// Prefetches the last write of a unit.
     pub(super) fn prefetch(&self, unit: u64) {
         prefetch::prefetch(&self.stamps, unit as usize);
     }

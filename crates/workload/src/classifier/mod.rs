@@ -185,7 +185,6 @@ pub(crate) fn units(target: &WorkloadTarget) -> usize {
     target.capacity_bytes().div_ceil(target.unit_bytes()) as usize
 }
 
-/// Units that a write touches.
 pub(crate) fn written_units(write: &IoRequest, unit_bytes: u64) -> Range<u64> {
     let end = write.offset_bytes + u64::from(write.bytes);
     write.offset_bytes / unit_bytes..end.div_ceil(unit_bytes)

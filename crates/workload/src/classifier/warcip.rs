@@ -53,14 +53,12 @@ impl WarcipSettings {
 /// Blocks that are filled between two decisions to split or merge.
 const BLOCKS_OF_DECISION: u64 = 256;
 
-/// A cluster, which is a stream.
 #[derive(Debug, Clone, Copy)]
 struct Cluster {
     placement: PlacementIndex,
     /// Mean interval of the pages in the open block, or in the last block if the open one is empty,
     /// ticks.
     centre: f64,
-    /// Pages in the open block.
     pages: u64,
     /// Pages since the last decision.
     writes: u64,

@@ -27,7 +27,6 @@ fn sentences(subject: &str, problem: &str, remedy: &str) -> String {
     format!("in {subject}, {problem}. {remedy}")
 }
 
-/// Formats the other errors, a line each.
 fn format_others(others: &[JobError]) -> String {
     others.iter().map(|other| format!("\n{other}")).collect()
 }

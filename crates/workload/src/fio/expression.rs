@@ -28,7 +28,6 @@ pub enum Suffixes {
 }
 
 impl Suffixes {
-    /// The factor of a suffix.
     fn factor(self, suffix: &str) -> Option<f64> {
         match self {
             Suffixes::Sizes { kilo } => {

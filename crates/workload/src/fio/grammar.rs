@@ -264,7 +264,6 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), OptionError> {
     Ok(())
 }
 
-/// `sg_write_mode`
 pub fn set_sg_write_mode(job: &mut Job, value: &str) -> Result<(), OptionError> {
     use WriteMode::{Verify, Write};
     let modes = [

@@ -446,7 +446,6 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Job {
-    /// Creates a job with fio's defaults.
     pub(super) fn with_defaults(file: &str) -> Self {
         Self {
             name: String::new(),
@@ -575,7 +574,6 @@ impl Job {
         self.given.iter().any(|(name, _)| *name == option)
     }
 
-    /// Records the location of an option.
     pub(super) fn record_location(&mut self, option: &'static str, place: &FileLine) {
         self.given.retain(|(other, _)| *other != option);
         self.given.push((option, place.clone()));

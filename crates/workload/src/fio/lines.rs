@@ -33,7 +33,6 @@ pub(super) struct OptionLine {
 }
 
 impl OptionLine {
-    /// Bytes of the option and its value.
     pub(super) fn bytes(&self) -> usize {
         self.name.len() + self.value.as_ref().map_or(0, String::len)
     }

@@ -232,7 +232,6 @@ impl Seeds {
         Self { base, thread_number: u64::from(thread_number) }
     }
 
-    /// The seed for one purpose.
     pub fn seed(&self, purpose: Purpose) -> u64 {
         let place = purpose as u64;
         assert!(self.thread_number > 0, "fio numbers its threads from 1");

@@ -39,7 +39,6 @@ impl RandomMap {
         map
     }
 
-    /// Memory of a map of `blocks` blocks, bytes.
     pub fn memory_bytes(blocks: u64) -> u64 {
         // Each level has a 64th of the bits of the one below it.
         blocks / 8 + blocks / 8 / 63 + 64 * size_of::<u64>() as u64

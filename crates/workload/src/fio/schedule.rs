@@ -315,7 +315,6 @@ mod tests {
         }
     }
 
-    /// Requests and bytes of each stream.
     fn totals(requests: &[IoRequest], streams: usize) -> Vec<(u64, u64)> {
         let mut totals = vec![(0, 0); streams];
         for request in requests {

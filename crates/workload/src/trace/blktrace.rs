@@ -139,7 +139,6 @@ impl Blktrace {
         [self.devices.first(most, device), self.processes.first(most, process)]
     }
 
-    /// Stores the name of a process from a message.
     fn store_process_name(&mut self, process: u32, action: u32, message: &[u8]) {
         let skipped = if action & WITH_CGROUP == 0 { 0 } else { CGROUP_BYTES };
         let name = message.get(skipped..).unwrap_or_default();

@@ -137,7 +137,6 @@ impl CloudTrace {
     }
 }
 
-/// True if a line is a header.
 fn is_header(line: &[u8]) -> bool {
     line.first().is_some_and(u8::is_ascii_alphabetic)
 }

@@ -41,7 +41,6 @@ pub struct ColumnList {
 }
 
 const _: () = assert!(Role::Placement as usize + 1 == Role::ALL.len(), "each role has a place of its own");
-/// Role of a column in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Time,

@@ -225,7 +225,6 @@ impl ExportSummary {
     }
 }
 
-/// An iolog in progress.
 struct IologWriter<'a, W: Write> {
     out: BufWriter<W>,
     settings: &'a ExportSettings,

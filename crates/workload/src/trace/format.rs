@@ -46,7 +46,6 @@ impl TraceFormat {
     }
 }
 
-/// The parser of a format.
 #[derive(Debug)]
 pub(super) enum TraceParser {
     Iolog(IologParser),

@@ -80,7 +80,6 @@ pub struct RecordReader {
     /// Range of the bytes that are read and not yet returned.
     start: usize,
     end: usize,
-    /// True if the stream has ended.
     ended: bool,
     /// True if the rest of an overlong line comes next.
     inside_long_line: bool,

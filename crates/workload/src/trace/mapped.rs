@@ -267,7 +267,6 @@ pub(super) enum RequestOrigin {
     Undecided,
     /// The files. Their requests may be kept.
     Files(Option<MappedTraceWriter>),
-    /// A kept trace.
     Kept(MappedTraceCursor),
 }
 
@@ -315,7 +314,6 @@ impl MappedTraceWriter {
         self.is_too_large
     }
 
-    /// Adds a request of a record.
     #[inline]
     pub(super) fn add(&mut self, record: &TraceRecord, offset_bytes: u64, bytes: u32) {
         if self.trace.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK_REQUESTS) {

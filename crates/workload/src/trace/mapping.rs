@@ -278,7 +278,6 @@ impl UnitSample {
         first + mix(unit ^ mix(self.seed)) % (end - first)
     }
 
-    /// True if the model samples this unit of a volume.
     fn contains(self, volume: u32, unit: u64) -> bool {
         mix(unit ^ mix(self.seed ^ u64::from(volume))).is_multiple_of(self.denominator)
     }

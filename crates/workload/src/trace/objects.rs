@@ -31,7 +31,6 @@ use crate::RequestOperation;
 const UNIT_BYTES: u64 = 4096;
 const MILLISECOND_NS: f64 = 1e6;
 
-/// Location of an object.
 #[derive(Debug, Clone, Copy)]
 struct ObjectPosition {
     unit: u64,
@@ -176,7 +175,6 @@ pub(super) struct MooncakeParser {
     pass: u32,
 }
 
-/// A block of tokens.
 #[derive(Debug, Clone, Copy)]
 struct TokenBlock {
     /// Number of blocks before this one, which gives its position.

@@ -83,7 +83,6 @@ impl TraceRecord {
     }
 }
 
-/// A name as text.
 pub(super) fn as_text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
@@ -98,7 +97,6 @@ pub(super) struct IdentityNames {
 }
 
 impl IdentityNames {
-    /// Returns the number of a name.
     #[inline]
     pub(super) fn number(&mut self, name: &[u8]) -> Result<u32, FieldProblem> {
         if name == self.last && !self.numbers.is_empty() {

@@ -102,7 +102,6 @@ struct ReplayCounts {
     files: u32,
     /// Time of the last record, since the first.
     last_ns: u64,
-    /// Bytes read from the files in this pass.
     bytes_read: u64,
 }
 
@@ -295,7 +294,6 @@ impl TraceSource {
         self.mapped == self.records.len() && self.failed.is_some()
     }
 
-    /// Reads a group from the files.
     fn map_group(&mut self) -> Result<bool, WorkloadError> {
         let (before, ready_before, bad_lines_before) = (self.read, self.ready.len(), self.reader.bad_lines());
         if self.mapped == self.records.len() {
@@ -351,7 +349,6 @@ impl TraceSource {
         }
     }
 
-    /// Reads a group from a kept trace.
     fn read_kept_group(&mut self) {
         let RequestOrigin::Kept(cursor) = &mut self.origin else { unreachable!("that is what it is called for") };
         let (ready, placement) = (&mut self.ready, &self.placement);
@@ -588,7 +585,6 @@ impl TimedSource for TraceSource {
     }
 }
 
-/// Placement of writes.
 struct ReplayPlacement {
     rule: PlacementRule,
     /// Number of placement indices of the drive.

@@ -88,7 +88,6 @@ impl UnitNumbers {
         self.count
     }
 
-    /// Prefetches the slot of a unit.
     #[inline]
     pub(super) fn prefetch_slot(&self, volume: u32, unit: u64) {
         prefetch(&self.slots, self.home(key(volume, unit)));
@@ -257,7 +256,6 @@ impl PieceBitmaps {
     }
 }
 
-/// Key of a unit's piece.
 #[inline]
 fn key(volume: u32, unit: u64) -> u64 {
     (u64::from(volume) << PIECE_BITS) | (unit / PIECE_UNITS)

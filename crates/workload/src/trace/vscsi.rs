@@ -42,7 +42,6 @@ const MICROSECOND_NS: u64 = 1000;
 impl VscsiVersion {
     const ALL: [VscsiVersion; 2] = [VscsiVersion::One, VscsiVersion::Two];
 
-    /// Bytes of a record.
     fn record_bytes(self) -> usize {
         match self {
             VscsiVersion::One => 32,

@@ -98,7 +98,6 @@ pub(crate) struct SetFeatureRequest {
 }
 
 impl SetFeatureRequest {
-    /// True if the command sets this feature.
     pub fn is_of(&self, feature: FeatureId) -> bool {
         self.feature.id == feature
     }

@@ -69,7 +69,6 @@ const DISCOVERY_PAGES: [LogId; 5] = [
 
 #[derive(Debug)]
 pub(crate) struct LogPageRequest {
-    /// Requested page.
     pub log: LogId,
     nsid: u32,
     /// Log Specific Parameter.

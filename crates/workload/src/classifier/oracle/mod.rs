@@ -91,7 +91,6 @@ pub struct Oracle {
     group_count: u16,
     /// Chunks that were examined and are not yet completely written, in order.
     chunks: VecDeque<Chunk>,
-    /// Writes in `chunks`.
     known: u64,
     /// Digest of the units written so far of the first chunk.
     digest: u64,

@@ -32,7 +32,6 @@ pub(super) const CHUNK_MAX: u64 = 1 << (64 - LIFETIME_BITS);
 /// A chunk that is being filled.
 #[derive(Default)]
 struct OpenChunk {
-    /// Records in the file.
     spilled: u64,
     buffer: Vec<u64>,
 }
@@ -60,7 +59,6 @@ impl Spill {
         }
     }
 
-    /// Records the lifetime of a write.
     pub(super) fn record(&mut self, write: u64, lifetime: u64) -> Result<(), WorkloadError> {
         let chunk = write / self.chunk_writes;
         assert!(

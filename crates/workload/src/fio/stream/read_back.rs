@@ -29,7 +29,6 @@ enum WrittenPieces {
     ByAddress(BTreeMap<u64, u64>),
 }
 
-/// Read-back state of a stream.
 #[derive(Debug, Clone)]
 pub(super) struct ReadBack {
     plan: ReadBackPlan,
@@ -66,7 +65,6 @@ impl ReadBack {
         !matches!(self.written, WrittenPieces::Again(_))
     }
 
-    /// Starts a pass of this stream.
     pub(super) fn begin_pass(&mut self, stream: &JobStream) {
         assert!(stream.read_back.is_none(), "a copy reads nothing back itself");
         self.ending = false;
@@ -82,7 +80,6 @@ impl ReadBack {
         !std::mem::replace(&mut self.ending, true)
     }
 
-    /// Records a request of the pass.
     pub(super) fn record_request(&mut self, operation: RequestOperation, (offset, bytes): RegionPiece) {
         self.last_was_read = operation == RequestOperation::Read;
         if operation != RequestOperation::Write {
