@@ -11,8 +11,6 @@
 //! has no clock and no threads, and never touches a device. All randomness comes from a seed. The
 //! crate `workload` defines sources, requests and targets.
 
-#[cfg(test)]
-mod any_settings;
 mod bitmap;
 pub mod btree;
 pub mod cache;
@@ -28,6 +26,10 @@ mod random_writes;
 mod spec;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests {
+    mod any_settings;
+}
 pub mod ycsb;
 
 pub use spec::{JobFileReader, JobsReference, WorkloadSpec};
