@@ -158,7 +158,6 @@ pub fn compare(a: Side, b: Side) -> Result<ResultComparison, LabError> {
     Ok(ResultComparison { a, b, rows, notes, only })
 }
 
-/// Differences of the metrics that both cells have.
 fn differences<'a>(name: &'a str, [a, b]: [&'a SideCell; 2]) -> impl Iterator<Item = Difference> + 'a {
     a.metrics.iter().filter_map(move |(metric, values)| {
         let (_, others) = b.metrics.iter().find(|(other, _)| other == metric)?;

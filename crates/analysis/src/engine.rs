@@ -105,7 +105,6 @@ fn below_the_simulator(packages: &[Package]) -> Vec<&Package> {
     found.into_iter().map(|index| &packages[index]).collect()
 }
 
-/// Hexadecimal digits of a digest.
 pub(crate) fn hex(digest: impl AsRef<[u8]>) -> String {
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -41,7 +41,6 @@ Rules that were loosened or removed, with the bounds before and after the change
 |---|---|---|---|---|---|
 ";
 
-/// A published number with the name of its experiment.
 type NumberOfExperiment = (String, PaperComparison);
 
 #[derive(Clone, Debug, Default)]

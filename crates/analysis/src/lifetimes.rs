@@ -151,9 +151,6 @@ pub fn distance(a: &MeasuredLifetimes, b: &MeasuredLifetimes) -> Result<(f64, u6
 }
 
 /// The lifetimes as JSON on one line.
-///
-/// # Errors
-/// Two workloads were measured at different scales.
 pub fn to_json(measured: &[MeasuredLifetimes]) -> Result<Json, LabError> {
     let of = |workload: &MeasuredLifetimes, survival: &SurvivalCurve| {
         let quantiles = SHARES.map(|share| json!({ "share": share, "bytes": workload.quantile(survival, share) }));

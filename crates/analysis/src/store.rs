@@ -178,7 +178,6 @@ impl ResultStore {
         Ok(kept)
     }
 
-    /// Number of stored runs.
     pub fn count(&self) -> Result<usize, LabError> {
         Ok(self.files()?.len())
     }

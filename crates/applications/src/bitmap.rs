@@ -14,7 +14,6 @@ impl Bitmap {
         Bitmap { words: vec![0; bits.div_ceil(64)], bits, set: 0 }
     }
 
-    /// Creates a bitmap with all bits set.
     pub fn full(bits: usize) -> Bitmap {
         let mut bitmap = Bitmap::new(bits);
         for bit in 0..bits {
@@ -23,7 +22,6 @@ impl Bitmap {
         bitmap
     }
 
-    /// Number of set bits.
     pub fn count(&self) -> usize {
         self.set
     }

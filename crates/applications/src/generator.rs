@@ -19,9 +19,6 @@ use workload::{RequestSource, WorkloadError, WorkloadTarget};
 /// requests.
 pub trait RequestGenerator: Send + Sync {
     /// Creates a source for a drive with mapping units of `mapping_unit_bytes`.
-    ///
-    /// # Errors
-    /// The generator fails or returns invalid requests.
     fn source(
         &self,
         target: &WorkloadTarget,

@@ -51,7 +51,6 @@ pub(crate) struct RandomWriteSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ZoneSettings {
-    /// Size of a zone.
     #[serde(with = "base::size")]
     bytes: u64,
     /// Number of zones that are written at the same time.
@@ -75,7 +74,6 @@ impl Default for RandomWriteSettings {
 }
 
 impl RandomWriteSettings {
-    /// Maximum memory of the source, bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         /// Tables of a distribution. Each one percent more of the ranks has an entry.
         const TABLE_BYTES: u64 = 1 << 20;
@@ -84,9 +82,6 @@ impl RandomWriteSettings {
     }
 
     /// Creates the source for a drive.
-    ///
-    /// # Errors
-    /// A setting is impossible or does not fit the drive.
     pub(crate) fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<RandomWrites, WorkloadError> {
         self.check()?;
         let block_bytes = target.request_bytes(self.block_bytes).next_multiple_of(target.unit_bytes());
@@ -228,7 +223,6 @@ enum Pattern {
     Zones(OpenZones),
 }
 
-/// Source of random writes.
 #[derive(Debug)]
 pub(crate) struct RandomWrites {
     random: Xoshiro256PlusPlus,

@@ -80,9 +80,6 @@ impl From<WorkloadKind> for WorkloadSpec {
 
 impl WorkloadSpec {
     /// Parses a workload's table. Error messages call the table `place`.
-    ///
-    /// # Errors
-    /// A setting is unknown or has an impossible value.
     pub fn parse(place: &str, table: &Table, find_jobs: JobFileReader<'_>) -> Result<WorkloadSpec, WorkloadError> {
         let mut settings = table.clone();
         let of_any = OF_ANY.iter().filter_map(|key| settings.remove_entry(*key)).collect();
@@ -117,9 +114,6 @@ impl WorkloadSpec {
     ///
     /// A `classifier` chooses placements and replaces those of the workload. A `share_percent`
     /// limits the workload to a part of the drive that starts at offset 0.
-    ///
-    /// # Errors
-    /// A setting is unknown or has an impossible value.
     pub fn with(mut self, place: &str, of_any: Table) -> Result<WorkloadSpec, WorkloadError> {
         for (key, value) in of_any {
             let setting = format!("{place}.{key}");

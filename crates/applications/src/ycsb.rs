@@ -143,12 +143,10 @@ impl YcsbKeys {
         }
     }
 
-    /// Number of existing records.
     pub fn records(&self) -> u32 {
         self.records
     }
 
-    /// Maximum number of records.
     pub fn records_max(&self) -> u32 {
         self.permutation.count
     }

@@ -72,7 +72,6 @@ impl Members {
         *state = DriveState::Rebuilt(0);
     }
 
-    /// Marks a row of a new drive as rebuilt.
     pub(crate) fn has_rebuilt(&mut self, drive: u16, row: u64) {
         let state = &mut self.states[usize::from(drive)];
         assert_eq!(*state, DriveState::Rebuilt(row), "rows of drive {drive} are rebuilt in order");
@@ -148,7 +147,6 @@ impl Members {
         list.add(MemberIo { operation, placement, ..self.io(drive, row, bytes, cause, phase) });
     }
 
-    /// Reads a set of columns.
     pub(crate) fn read_columns(
         &self,
         list: &mut IoList<'_>,

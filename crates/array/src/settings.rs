@@ -94,7 +94,6 @@ pub enum ParityRotation {
     Dedicated,
 }
 
-/// Placement index of parity writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParityPlacement {
@@ -105,7 +104,6 @@ pub enum ParityPlacement {
     OwnHandle,
 }
 
-/// Placement index of data writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataPlacement {

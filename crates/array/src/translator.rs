@@ -126,7 +126,6 @@ impl Array {
         assert!(ios[first..].iter().all(|io| io.drive < self.settings.drives), "I/O of a drive of the array");
     }
 
-    /// Removes a drive that failed.
     pub fn fail(&mut self, drive: u16) {
         self.members.fail(drive);
     }

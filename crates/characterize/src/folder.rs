@@ -51,7 +51,6 @@ impl ResultFolder {
         self.path.join("jobs").join(format!("{probe}.fio"))
     }
 
-    /// Writes a text file.
     pub fn write(&self, path: &Path, text: &str) -> Result<(), CharacterizeError> {
         Ok(write_atomically(path, |out| out.write_all(text.as_bytes()))?)
     }
@@ -71,7 +70,6 @@ impl ResultFolder {
         Ok(())
     }
 
-    /// Writes the samples of a probe.
     pub fn write_samples(&self, probe: &str, samples: &[ProbeSample]) -> Result<(), CharacterizeError> {
         let path = self.path.join("samples").join(format!("{probe}.parquet"));
         // The first row is the reading before the workload.

@@ -52,7 +52,6 @@ pub struct FdpIdentity {
 }
 
 impl DriveIdentity {
-    /// Reads the identity of a drive.
     pub fn read(drive: &mut OpenNamespace<impl DataPort>, target: &str) -> Result<DriveIdentity, WatchError> {
         let nsid = drive.nsid();
         let controller = identify(drive.port(), Cns::Controller, 0)?;

@@ -16,7 +16,6 @@ use crate::identity::DriveIdentity;
 
 /// Maximum size of a journal, bytes.
 const JOURNAL_BYTES_MAX: u64 = 256 << 20;
-/// Begin of each line.
 const RECORD_BEGIN: &str = "{\"record\":";
 
 /// Counters in the course of a probe, since its first write.

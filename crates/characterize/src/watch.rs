@@ -51,9 +51,6 @@ pub struct WatchedDrive<P> {
 
 impl<P: CommandPort> WatchedDrive<P> {
     /// Opens a drive. FDP is used if it is enabled.
-    ///
-    /// # Errors
-    /// The namespace does not exist, or a command fails.
     pub fn open(mut port: P, nsid: u32) -> Result<WatchedDrive<P>, WatchError> {
         let placement = MonitoredNamespace::find_if_enabled(&mut port, nsid)?.ok();
         Ok(WatchedDrive { port, placement, unit_blocks: 0 })

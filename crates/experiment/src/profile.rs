@@ -131,7 +131,6 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Text of a profile's file.
     pub fn text(name: &str) -> Result<String, LabError> {
         Ok(find::find::<BuiltInProfile>("device", "devices", name, "toml")?.text)
     }

@@ -251,9 +251,6 @@ pub struct DriveOfCapacity {
 
 /// Returns a drive like `config` with the capacity of `--capacity` or `--drive`. A size of reclaim
 /// units in `settings` is kept if it fits the capacity. Otherwise [`resized`] chooses the size.
-///
-/// # Errors
-/// The device is impossible at that size.
 pub fn with_capacity(
     device: &str,
     config: &DeviceConfig,
@@ -309,9 +306,6 @@ pub fn with_capacity(
 /// 7450 of 800 GB has superblocks of 1 to 2 GiB by its measured curves. The rule gives 0.8 GiB from
 /// the 8 GiB of ssd_a at 7.68 TB. Drives whose mapping units exceed 32-bit numbers get larger
 /// mapping units, like real ones.
-///
-/// # Errors
-/// The device is impossible at that size.
 pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Result<DeviceConfig, LabError> {
     let impossible = |error| LabError::Device { device: device.to_string(), error };
     let mut config = config.clone();

@@ -113,7 +113,6 @@ fn built_in_jobs(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&file.data).into_owned())
 }
 
-/// Text of a job file.
 pub fn text_of_jobs(name: &str) -> Result<String, LabError> {
     Ok(find_jobs(name)?.text)
 }

@@ -56,9 +56,6 @@ pub trait DataPort: CommandPort {
     /// Sends commands until `next` returns `None`, with up to `depth` in flight. Each completion
     /// goes to `completed` with its command and latency. After an error, no further command is
     /// sent.
-    ///
-    /// # Errors
-    /// The drive is unreachable or rejects a command.
     fn transfer(
         &mut self,
         depth: usize,

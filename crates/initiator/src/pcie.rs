@@ -111,9 +111,6 @@ fn system(action: &'static str) -> impl FnOnce(std::io::Error) -> DriverError {
 impl NvmeDriver {
     /// Connects to a server and registers RAM and event file descriptors. The controller keeps its
     /// state.
-    ///
-    /// # Errors
-    /// The server does not exist, or the system has no memory.
     pub fn connect(path: &Path, options: DriverOptions) -> Result<NvmeDriver, DriverError> {
         let mut client = Client::new(path)?;
         let (ram, ram_file) = shared_memory(options.ram_bytes).map_err(system("creating guest RAM"))?;
@@ -136,9 +133,6 @@ impl NvmeDriver {
     }
 
     /// Connects to a server, then resets and enables the controller.
-    ///
-    /// # Errors
-    /// The server does not exist, or the controller does not become ready.
     pub fn start(path: &Path, options: DriverOptions) -> Result<NvmeDriver, DriverError> {
         let mut driver = NvmeDriver::connect(path, options)?;
         driver.enable()?;

@@ -170,9 +170,6 @@ fn connect_queue(
 
 impl RemoteController {
     /// Connects an admin queue, enables the controller and reads its limit of in-capsule data.
-    ///
-    /// # Errors
-    /// The controller is unreachable, rejects the host or does not become ready.
     pub fn connect(options: &HostOptions) -> Result<RemoteController, InitiatorError> {
         let mut controller = RemoteController::connect_disabled(options)?;
         controller.enable()?;
@@ -182,9 +179,6 @@ impl RemoteController {
     }
 
     /// Connects an admin queue without enabling the controller.
-    ///
-    /// # Errors
-    /// The controller is unreachable or rejects the host.
     pub fn connect_disabled(options: &HostOptions) -> Result<RemoteController, InitiatorError> {
         let (admin, id) = connect_queue(options, CNTLID_DYNAMIC, 0, options.admin_entries)?;
         Ok(RemoteController { options: options.clone(), admin, id, in_capsule_bytes: 0 })
@@ -198,7 +192,6 @@ impl RemoteController {
         &mut self.admin
     }
 
-    /// Reads a property.
     pub fn property_get(&mut self, property: Property) -> Result<u64, InitiatorError> {
         let command = PropertyGetCommand {
             opcode: OPCODE,
@@ -210,7 +203,6 @@ impl RemoteController {
         self.admin.command(as_entry(&command), CommandData::None)?.check("Property Get")
     }
 
-    /// Writes a property.
     pub fn property_set(&mut self, property: Property, value: u64) -> Result<(), InitiatorError> {
         let command = PropertySetCommand {
             opcode: OPCODE,
@@ -274,7 +266,6 @@ impl RemoteController {
         Ok(done.data)
     }
 
-    /// Identify Controller.
     pub fn identify_controller(&mut self) -> Result<IdentifyController, InitiatorError> {
         let data = self.identify(Cns::Controller, 0)?;
         Ok(IdentifyController::read_from_bytes(&data).expect("the answer has the requested length"))
@@ -336,16 +327,12 @@ impl RemoteController {
     }
 
     /// Connects an I/O queue.
-    ///
-    /// # Errors
-    /// The connection fails or the controller rejects it.
     pub fn io_queue(&self, id: u16, entries: u16) -> Result<TcpQueue, InitiatorError> {
         let (mut queue, _) = connect_queue(&self.options, self.id, id, entries)?;
         queue.limit_in_capsule_bytes(self.in_capsule_bytes);
         Ok(queue)
     }
 
-    /// Keep Alive.
     pub fn keep_alive(&mut self) -> Result<(), InitiatorError> {
         self.admin.command(admin_entry(AdminOpcode::KeepAlive), CommandData::None)?.check("Keep Alive").map(|_| ())
     }

@@ -44,7 +44,6 @@ pub struct BenchRow {
 pub struct BenchResult {
     /// Processor, as the system names it.
     pub processor: String,
-    /// Capacity of the device in bytes.
     pub capacity_bytes: u64,
     pub reclaim_unit_bytes: u64,
     pub over_provisioning: f64,
@@ -57,7 +56,6 @@ pub struct BenchResult {
 /// Settings of the benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchSettings {
-    /// Capacity of the device in bytes.
     pub capacity_bytes: u64,
     pub over_provisioning: f64,
     /// Rounds. Each measures the yardstick and a quarter of a drive write.

@@ -72,9 +72,6 @@ impl SpeedLimit {
 
 impl SessionEngine {
     /// Creates an engine with its lanes at their start.
-    ///
-    /// # Errors
-    /// A lane cannot start or lacks memory.
     pub fn new(
         session_plan: Arc<SessionPlan>,
         lanes: Vec<(LanePlan, MemoryShare)>,
@@ -397,7 +394,6 @@ impl SessionEngine {
         Ok(())
     }
 
-    /// Adds a lane that waits for its fork.
     fn add_fork(&mut self, of: usize, name: &str, set: &Table, at_host_bytes: u64) -> Result<(), LabError> {
         if self.lanes.len() == LANES_MAX {
             let problem = format!("a session has at most {LANES_MAX} lanes. Drop one first");

@@ -47,9 +47,6 @@ pub struct StudioSession {
 impl StudioSession {
     /// Starts a session with this name, unless its order has a name. `slot` is held until its
     /// thread has ended.
-    ///
-    /// # Errors
-    /// A lane is invalid or lacks memory.
     pub fn begin<S: Send + 'static>(
         id: u64,
         name: String,
@@ -71,7 +68,6 @@ impl StudioSession {
         StudioSession::start(shared, title, commands, work)
     }
 
-    /// Starts a session that monitors a served drive.
     pub fn watch(drive: MonitoredDrive) -> Result<StudioSession, LabError> {
         let shared = Arc::new(SharedSession::new("drive".to_string(), SessionSpec::default()));
         let (commands, receiver) = sync_channel(COMMANDS_MAX);
@@ -147,9 +143,6 @@ impl StudioSession {
     }
 
     /// Data for exports.
-    ///
-    /// # Errors
-    /// The session does not answer in time or has ended.
     pub fn export_data(&self) -> Result<ExportData, &'static str> {
         self.shared.record_request();
         let (to, from) = sync_channel(1);
@@ -159,9 +152,6 @@ impl StudioSession {
 
     /// Resets the statistics of a served drive. Returns the time of the reset, milliseconds since
     /// 1970.
-    ///
-    /// # Errors
-    /// The session does not answer in time or has ended.
     pub fn reset_statistics(&self) -> Result<u64, &'static str> {
         let (to, from) = sync_channel(1);
         self.send(EngineCommand::ResetStatistics(to))?;

@@ -82,7 +82,6 @@ pub struct Studio {
 }
 
 impl Studio {
-    /// Starts the server.
     pub fn start(options: StudioOptions) -> Result<Studio, ServeError> {
         Studio::start_with(options, None)
     }
@@ -119,9 +118,6 @@ impl Studio {
     }
 
     /// Starts a session like a page does, and returns its identifier.
-    ///
-    /// # Errors
-    /// The order is rejected for the same reasons as that of a page.
     pub fn begin(&self, order: SessionSpec) -> Result<String, LabError> {
         self.inner.begin(order).map_err(|refusal| match refusal {
             ApiError::Problem(error) => error,

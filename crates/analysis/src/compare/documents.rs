@@ -10,7 +10,6 @@ pub(super) struct LastDocument {
     pub(super) json: Value,
     /// Number of JSON objects in the text.
     pub(super) count: usize,
-    /// Number of lines with other content.
     pub(super) skipped_lines: usize,
 }
 

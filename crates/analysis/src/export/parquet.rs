@@ -20,7 +20,6 @@ use super::columns::{ExportColumn, ExportTable, Texts, Values};
 /// columns' dictionaries.
 const GROUP_ROWS: usize = 1 << 18;
 
-/// Writes a table.
 pub fn write(file: impl Write + Send, table: ExportTable<'_>) -> io::Result<()> {
     write_groups(file, table).map_err(|error| match error {
         // Keeps the system's error, so that callers can distinguish a closed pipe from a full disk.

@@ -19,7 +19,6 @@ pub enum DriverKind {
     Tpcc,
 }
 
-/// Generator of operations.
 #[derive(Debug)]
 pub(super) enum BTreeDriver {
     Ycsb(Ycsb),

@@ -37,7 +37,6 @@ impl TransactionLog {
         TransactionLog { ring_bytes, transactions_per_sync, end_bytes: 0, written_bytes: 0, unsynced: 0 }
     }
 
-    /// Size of the ring, bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.ring_bytes
     }

@@ -184,9 +184,6 @@ const LEAST_POOL_PAGES: u64 = 32;
 
 impl BTreeSettings {
     /// Creates the source for a drive.
-    ///
-    /// # Errors
-    /// A setting is impossible or does not fit the drive.
     pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<BTree, WorkloadError> {
         self.check()?;
         let capacity_bytes = target.capacity_bytes();
@@ -235,7 +232,6 @@ impl BTreeSettings {
         ]
     }
 
-    /// Maximum memory of the workload, bytes.
     pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per page: its pool frame, its locations in store and zone, and its last lifetimes.
         const PAGE_MAP_BYTES: u64 = 96;

@@ -6,7 +6,6 @@ use super::BTreeSettings;
 use crate::queue::RequestQueue;
 use workload::{IoRequest, PlacementIndex, RequestOperation, WorkloadTarget};
 
-/// Placement policy of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BTreePlacement {
@@ -26,7 +25,6 @@ pub(super) enum BTreeStream {
     Moved(u32),
 }
 
-/// Names of the workload's streams.
 pub(super) const STREAMS: [&str; 6] = ["log", "doublewrite", "pages", "moved", "read", "discard"];
 const READ: u16 = 4;
 const DISCARD: u16 = 5;

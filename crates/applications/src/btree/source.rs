@@ -45,7 +45,6 @@ pub(super) struct BTreeParts {
 /// Operations without a write that end the run, because nothing changes.
 const IDLE_OPERATIONS: u64 = 10_000_000;
 
-/// A tree under load.
 #[derive(Debug)]
 pub struct BTree {
     pub(super) parts: BTreeParts,
@@ -83,9 +82,7 @@ pub(super) struct BTreeCounters {
     touched: u64,
     hits: u64,
     pub(super) changed_bytes: u64,
-    /// Number of pages written back.
     pub(super) page_writes: u64,
-    /// Bytes written at the end of the load.
     loaded_bytes: u64,
 }
 

@@ -36,7 +36,6 @@ impl TpccTable {
     }
 }
 
-/// Generator of transactions.
 #[derive(Debug)]
 pub(super) struct Tpcc {
     random: Xoshiro256PlusPlus,

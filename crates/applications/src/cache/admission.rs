@@ -128,7 +128,6 @@ impl RecentOffers {
 /// Memory of a remembered offer in the queue and the hash table, including their spare capacity, bytes.
 pub(crate) const OFFER_BYTES: u64 = 72;
 
-/// Running state of an admission policy.
 #[derive(Debug)]
 pub(crate) struct AdmissionState {
     policy: AdmissionPolicy,
@@ -155,7 +154,6 @@ impl AdmissionState {
         }
     }
 
-    /// Maximum memory of a policy, bytes.
     pub(crate) fn memory_bytes(policy: AdmissionPolicy, denominator: u64) -> u64 {
         match policy {
             AdmissionPolicy::SecondRequest { window_operations } => {

@@ -61,13 +61,11 @@ impl Dram {
         }
     }
 
-    /// Maximum memory of the model, bytes, for this DRAM capacity and number of objects.
     pub(crate) fn memory_bytes(capacity_bytes: u64, objects: u64) -> u64 {
         let items = objects.min(capacity_bytes / HEADER_BYTES + 1);
         items.saturating_mul(2 * size_of::<DramItem>() as u64 + Index::ITEM_BYTES)
     }
 
-    /// Prefetches the index entry of a key.
     pub(crate) fn prefetch_entry(&self, key: u64) {
         self.index.prefetch(Index::tag(key));
     }

@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 
 use workload::{WorkloadError, within};
 
-/// A published workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
@@ -86,21 +85,13 @@ pub struct WorkloadStatistics {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StatisticsSettings {
-    /// See [`WorkloadStatistics::get_percent`].
     pub get_percent: Option<f64>,
-    /// See [`WorkloadStatistics::set_percent`].
     pub set_percent: Option<f64>,
-    /// See [`WorkloadStatistics::absent_get_percent`].
     pub absent_get_percent: Option<f64>,
-    /// See [`WorkloadStatistics::zipf_alpha`].
     pub zipf_alpha: Option<f64>,
-    /// See [`WorkloadStatistics::working_set_percent`].
     pub working_set_percent: Option<f64>,
-    /// See [`WorkloadStatistics::large_set_weight`].
     pub large_set_weight: Option<f64>,
-    /// See [`WorkloadStatistics::key_bytes`].
     pub key_bytes: Option<u32>,
-    /// See [`WorkloadStatistics::value_quantiles`].
     pub value_quantiles: Option<Vec<(f64, u32)>>,
 }
 

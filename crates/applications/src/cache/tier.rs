@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use super::index::Index;
 
-/// Eviction policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TierEviction {
@@ -51,7 +50,6 @@ struct Slot {
     was_used: bool,
 }
 
-/// Position of a chunk in its prompt.
 #[derive(Debug, Clone, Copy)]
 struct PromptLink {
     /// Slot of the predecessor.
@@ -157,7 +155,6 @@ impl Tier {
         (parent != NONE).then(|| self.slots[parent as usize].key)
     }
 
-    /// Prefetches the index entry of a key.
     pub(crate) fn prefetch_entry(&self, key: u64) {
         self.index.prefetch(Index::tag(key));
     }

@@ -233,7 +233,6 @@ impl BigHash {
         self.scratch = entries;
     }
 
-    /// Allocates a free block.
     fn take_block(&mut self) -> u32 {
         if self.free == NONE {
             self.blocks.push(BucketBlock::EMPTY);

@@ -142,7 +142,6 @@ impl BlockCache {
         (u64::from(item.place) * self.align_bytes / self.region_bytes) as u32
     }
 
-    /// Prefetches the index entry of a key.
     pub(super) fn prefetch_entry(&self, key: u64) {
         self.index.prefetch(Index::tag(key));
     }

@@ -29,7 +29,6 @@ use workload::{IoRequest, PlacementIndex, RequestOperation};
 /// Alignment of reads, bytes. CacheLib reads whole blocks of at least 4 KiB from such a device.
 const READ_ALIGN_BYTES: u64 = 4096;
 
-/// Behaviour settings of the cache.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Behaviour {
     /// Items with more bytes (key and value) go to LOC.

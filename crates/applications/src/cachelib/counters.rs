@@ -33,7 +33,6 @@ pub(super) struct CacheCounters {
 }
 
 impl CacheCounters {
-    /// Bytes written to the device.
     pub(super) fn written_bytes(&self) -> u64 {
         self.soc_written_bytes + self.loc_written_bytes
     }

@@ -150,9 +150,6 @@ impl Default for CachelibSettings {
 
 impl CachelibSettings {
     /// Creates the source for a drive.
-    ///
-    /// # Errors
-    /// A setting is impossible, or the cache does not fit the drive.
     pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<CacheSource, WorkloadError> {
         self.check()?;
         CacheSource::new(self, target, seed)
@@ -202,9 +199,6 @@ impl CachelibSettings {
     }
 
     /// Maximum memory of the workload, bytes.
-    ///
-    /// # Errors
-    /// A setting is impossible, or the cache does not fit the drive.
     pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per item in a region, with its index entry.
         const LOC_ITEM_BYTES: u64 = 80;

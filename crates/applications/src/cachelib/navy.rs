@@ -48,7 +48,6 @@ enum ThreadStep {
     Answer,
 }
 
-/// A thread and its job queue.
 #[derive(Debug, Default)]
 struct NavyThread {
     steps: VecDeque<ThreadStep>,

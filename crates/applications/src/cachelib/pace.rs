@@ -30,7 +30,6 @@ pub struct Pace {
     /// scaled model uses 1/d of it.
     #[serde(default = "default_parcel_bytes", with = "base::size")]
     pub max_parcel_bytes: u64,
-    /// Resources that the engines share.
     #[serde(default)]
     pub engines: EngineResources,
 }

@@ -356,7 +356,6 @@ impl FileSystem {
         self.change_entry(directory, id);
     }
 
-    /// Reads a whole file.
     pub fn read(&mut self, id: u32) {
         let file = &self.files[id as usize];
         for (block, blocks) in runs(&file.blocks) {
@@ -455,7 +454,6 @@ impl FileSystem {
         if self.needs_sections() { self.clean() } else { Ok(()) }
     }
 
-    /// Writes the changed directory entries.
     pub(super) fn write_entries(&mut self) -> Result<(), FileSystemFull> {
         for directory in std::mem::take(&mut self.dirty_directories) {
             let mut dirty = std::mem::take(&mut self.files[directory as usize].dirty_entries);

@@ -160,9 +160,6 @@ pub enum LogMode {
 
 impl F2fsSettings {
     /// Creates the source for a drive.
-    ///
-    /// # Errors
-    /// A setting is impossible or does not fit the drive.
     pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<F2fs, WorkloadError> {
         self.check()?;
         let shrink = match self.personality {
@@ -183,7 +180,6 @@ impl F2fsSettings {
         Ok(F2fs::new(FileSystem::new(layout, rules, output), personality, self.hints))
     }
 
-    /// Maximum memory of the workload, bytes.
     pub fn memory_bytes(&self, target: &WorkloadTarget) -> u64 {
         /// Bytes per block: its owner, its position in the file, and its bits in the segment
         /// bitmaps.

@@ -20,7 +20,6 @@ use super::log::WriteAheadLog;
 use super::store::{FileStore, StoreFull};
 use super::tree::LsmTree;
 
-/// The trees of a drive.
 #[derive(Debug)]
 pub struct Database {
     pub(super) trees: Vec<LsmTree>,

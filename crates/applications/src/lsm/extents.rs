@@ -76,7 +76,6 @@ impl FreeSpace {
         Some(extents)
     }
 
-    /// Allocates the start of a free extent.
     fn cut(&mut self, first: u32, blocks: u32) -> BlockExtent {
         let length = self.take(first);
         if length > blocks {

@@ -15,8 +15,8 @@ use super::{Compaction, LsmPlacement, LsmSettings, Mix, RecordPopularity};
 
 const MOST_FAMILIES: usize = 64;
 
-/// Table `[workload.families.NAME]`: the family's share of data and operations, and its own
-/// settings.
+/// Table `[workload.families.NAME]`: the family's share of data and operations, and its own values
+/// of [`LsmSettings`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Family {
@@ -27,38 +27,23 @@ pub struct Family {
     /// With `placement = "table"`, the placement indices of level 0, level 1 and so on. All deeper
     /// levels use the last one. If left out, the workload's indices apply.
     pub level_placements: Option<Vec<u16>>,
-    /// Overrides [`LsmSettings::mix`].
     pub mix: Option<Mix>,
-    /// Overrides [`LsmSettings::popularity`].
     pub popularity: Option<RecordPopularity>,
-    /// Overrides [`LsmSettings::zipf_exponent`].
     pub zipf_exponent: Option<f64>,
-    /// Overrides [`LsmSettings::key_bytes`].
     pub key_bytes: Option<u32>,
-    /// Overrides [`LsmSettings::value_bytes`].
     pub value_bytes: Option<u32>,
-    /// Overrides [`LsmSettings::compaction`].
     pub compaction: Option<Compaction>,
-    /// Overrides [`LsmSettings::memtable_bytes`].
     #[serde(with = "base::size")]
     pub memtable_bytes: Option<u64>,
-    /// Overrides [`LsmSettings::table_bytes`].
     #[serde(with = "base::size")]
     pub table_bytes: Option<u64>,
-    /// Overrides [`LsmSettings::base_level_bytes`].
     #[serde(with = "base::size")]
     pub base_level_bytes: Option<u64>,
-    /// Overrides [`LsmSettings::level_multiplier`].
     pub level_multiplier: Option<u64>,
-    /// Overrides [`LsmSettings::levels`].
     pub levels: Option<u32>,
-    /// Overrides [`LsmSettings::level_zero_tables`].
     pub level_zero_tables: Option<u32>,
-    /// Overrides [`LsmSettings::dynamic_levels`].
     pub dynamic_levels: Option<bool>,
-    /// Overrides [`LsmSettings::size_ratio_percent`].
     pub size_ratio_percent: Option<u64>,
-    /// Overrides [`LsmSettings::space_amplification_percent`].
     pub space_amplification_percent: Option<u64>,
 }
 

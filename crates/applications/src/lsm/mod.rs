@@ -186,9 +186,6 @@ const LOG_MEMTABLES: u64 = 8;
 
 impl LsmSettings {
     /// Creates the source for a drive.
-    ///
-    /// # Errors
-    /// A setting is impossible or does not fit the drive.
     pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<Lsm, WorkloadError> {
         self.check()?;
         let capacity_bytes = target.capacity_bytes();
@@ -216,7 +213,6 @@ impl LsmSettings {
         Ok(Lsm::new(database, clients, names, seed))
     }
 
-    /// Maximum memory of the workload, bytes.
     pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per record: its key in tables of two levels, in the load and in a merge.
         const RECORD_KEY_BYTES: f64 = 32.0;

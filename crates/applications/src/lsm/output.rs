@@ -6,7 +6,6 @@ use super::extents::{BLOCK_BYTES, BlockExtent};
 use crate::queue::RequestQueue;
 use workload::{IoRequest, PlacementIndex, RequestOperation};
 
-/// Placement policy of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LsmPlacement {
@@ -40,7 +39,6 @@ pub enum WriteOrigin {
     },
 }
 
-/// Inputs of the placement policy.
 #[derive(Debug, Clone)]
 pub struct PlacementInputs {
     pub placement: LsmPlacement,

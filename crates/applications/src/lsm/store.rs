@@ -8,7 +8,6 @@ use super::table::SortedTable;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreFull;
 
-/// Files of all trees and of the log.
 #[derive(Debug)]
 pub struct FileStore {
     pub(super) space: FreeSpace,

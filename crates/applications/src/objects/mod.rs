@@ -67,7 +67,6 @@ pub enum ObjectLayout {
     Segments,
 }
 
-/// Eviction policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectEviction {
@@ -221,7 +220,6 @@ impl ObjectCacheSettings {
         }
     }
 
-    /// Maximum memory of the workload, bytes.
     pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per object in a slot: the slot, its index entry, and its position in the eviction
         /// order.

@@ -164,7 +164,6 @@ impl SegmentStore {
         }
     }
 
-    /// Offset of a segment.
     pub(super) fn start_bytes(&self, segment: u32) -> u64 {
         u64::from(segment) * self.segment_bytes
     }
@@ -335,7 +334,6 @@ impl SegmentStore {
         self.free.pop_front().expect("an evicted segment is free")
     }
 
-    /// Stores a new object.
     pub(super) fn store(
         &mut self,
         object: CacheObject,

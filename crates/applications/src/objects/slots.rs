@@ -10,7 +10,6 @@ use super::object::{CacheObject, ObjectCounters};
 use super::output::ObjectOutput;
 use crate::cache::{Tier, TierEviction};
 
-/// Slots of one size.
 #[derive(Debug, Clone, Copy)]
 struct SlotClass {
     slot_bytes: u64,
@@ -122,7 +121,6 @@ impl SlotStore {
         self.slots.resize(self.slots.len() + slots_of_slab as usize, empty);
     }
 
-    /// Stores a new object.
     pub(super) fn store(
         &mut self,
         object: CacheObject,

@@ -116,7 +116,6 @@ impl ObjectStore {
         }
     }
 
-    /// Stores a new object.
     fn store(
         &mut self,
         object: CacheObject,
@@ -132,7 +131,6 @@ impl ObjectStore {
     }
 }
 
-/// An object cache under load.
 pub struct ObjectCache {
     operations: OperationSource,
     /// Sampling divisor of a trace's keys.

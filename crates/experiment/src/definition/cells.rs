@@ -98,7 +98,6 @@ impl<'a> StartDevice<'a> {
         Ok(cell)
     }
 
-    /// Adds the place of the member to an error.
     fn placed(&self, error: LabError) -> LabError {
         match &self.place {
             Some(place) => LabError::invalid(place, error.to_string()),

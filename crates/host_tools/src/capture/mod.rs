@@ -72,9 +72,6 @@ pub enum CaptureError {
 }
 
 /// Checks that the kernel's tracing is usable.
-///
-/// # Errors
-/// The kernel has no tracing or denies access.
 pub fn check() -> Result<(), CaptureError> {
     tracefs::find_root().map(drop)
 }
@@ -270,9 +267,6 @@ impl<W: Write> BlockCapture<W> {
     }
 
     /// Reads new events. Returns false if there were no events.
-    ///
-    /// # Errors
-    /// Events cannot be read or the capture cannot be written.
     pub fn poll(&mut self) -> Result<bool, CaptureError> {
         let (recorder, event) = (&mut self.recorder, self.event);
         let parse = match self.contents {

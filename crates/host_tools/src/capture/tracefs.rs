@@ -28,7 +28,6 @@ const STREAM_FIELD: &str = "stream=bio->bi_write_stream:u8 ";
 const HINT_FIELDS: &str = "hint=bio->bi_write_hint:u8 ";
 const BIO_FIELDS: &str = "dev=bio->bi_bdev->bd_dev:u32 sector=bio->bi_iter.bi_sector:u64 bytes=bio->bi_iter.bi_size:u32 op=bio->bi_opf:x32 comm=$comm";
 
-/// Event of the kernel.
 #[derive(Clone, Debug)]
 pub struct TracedEvent {
     group: String,
@@ -88,9 +87,6 @@ pub struct Instance {
 impl Instance {
     /// Starts to trace an event for these disks (kernel numbers), with this
     /// buffer size per processor, bytes.
-    ///
-    /// # Errors
-    /// The kernel has no tracing or denies access.
     pub fn start(event: TracedEvent, disks: &[(u32, u32)], buffer_bytes: u64) -> Result<Instance, CaptureError> {
         Instance::start_in(&find_root()?, event, disks, buffer_bytes)
     }

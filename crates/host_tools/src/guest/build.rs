@@ -97,9 +97,6 @@ pub fn use_modules(
 }
 
 /// Adds the contents of another initramfs. Files of the guest take precedence over it.
-///
-/// # Errors
-/// A file cannot be read or written.
 pub fn add_initramfs(files: &mut GuestFiles, other: &Path, folder: &Path) -> Result<(), GuestError> {
     let joined = folder.join("initramfs.joined");
     let join = || {

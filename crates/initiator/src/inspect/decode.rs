@@ -113,9 +113,6 @@ impl PageReader<'_> {
 }
 
 /// Decodes log page 20h.
-///
-/// # Errors
-/// The page is shorter than the contents that its header announces.
 pub fn configurations(bytes: &[u8]) -> Result<Vec<FdpConfiguration>, DecodeError> {
     let page = PageReader { name: "FDP Configurations (20h)", bytes };
     let header: FdpConfigurationsHeader = page.at(0)?;
@@ -151,9 +148,6 @@ fn handle_type(code: u8) -> String {
 }
 
 /// Decodes log page 21h.
-///
-/// # Errors
-/// The page is shorter than the contents that its header announces.
 pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
     let page = PageReader { name: "Reclaim Unit Handle Usage (21h)", bytes };
     let header: RuhUsageHeader = page.at(0)?;
@@ -169,9 +163,6 @@ pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
 }
 
 /// Decodes log page 22h.
-///
-/// # Errors
-/// The page is shorter than 64 bytes.
 pub fn statistics(bytes: &[u8]) -> Result<FdpByteCounts, DecodeError> {
     let statistics: FdpStatistics = PageReader { name: "FDP Statistics (22h)", bytes }.at(0)?;
     let (host, media) = (statistics.hbmw.get(), statistics.mbmw.get());
@@ -184,9 +175,6 @@ pub fn statistics(bytes: &[u8]) -> Result<FdpByteCounts, DecodeError> {
 }
 
 /// Decodes log page 23h, host or controller events.
-///
-/// # Errors
-/// The page is shorter than the contents that its header announces.
 pub fn events(bytes: &[u8]) -> Result<Vec<FdpEventRecord>, DecodeError> {
     let page = PageReader { name: "FDP Events (23h)", bytes };
     let header: FdpEventsHeader = page.at(0)?;
@@ -213,9 +201,6 @@ fn record(event: &FdpEvent) -> FdpEventRecord {
 }
 
 /// Decodes the reclaim unit handle status of a namespace.
-///
-/// # Errors
-/// The data is shorter than the contents that its header announces.
 pub fn handle_status(bytes: &[u8]) -> Result<Vec<HandleStatus>, DecodeError> {
     let page = PageReader { name: "Reclaim Unit Handle Status", bytes };
     let header: RuhStatusHeader = page.at(0)?;

@@ -106,9 +106,6 @@ impl MonitoredNamespace {
     }
 
     /// As [`MonitoredNamespace::find`], for a drive that may lack FDP. The inner error says why.
-    ///
-    /// # Errors
-    /// The namespace does not exist, or a command fails.
     pub fn find_if_enabled(
         port: &mut impl CommandPort,
         nsid: u32,
@@ -179,9 +176,6 @@ impl MonitoredNamespace {
 }
 
 /// Reads Identify Namespace.
-///
-/// # Errors
-/// The namespace does not exist, or a command fails.
 pub(crate) fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace, WatchError> {
     let structure = match identify(port, Cns::Namespace, nsid) {
         Ok(bytes) => IdentifyNamespace::read_from_bytes(&bytes).expect("the request was for 4096 bytes"),

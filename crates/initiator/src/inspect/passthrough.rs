@@ -83,9 +83,6 @@ fn not_opened(error: &io::Error) -> String {
 
 impl Passthrough {
     /// Opens a device.
-    ///
-    /// # Errors
-    /// The device does not exist or cannot be opened.
     pub fn open(path: &Path) -> Result<Passthrough, InspectError> {
         let name = path.display().to_string();
         match File::open(path) {

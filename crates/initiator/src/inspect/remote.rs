@@ -23,7 +23,6 @@ pub struct InitiatorIdentity {
 
 /// Maximum length of an NVMe Qualified Name.
 const NQN_BYTES_MAX: usize = 223;
-/// Entries of the I/O queue.
 const IO_ENTRIES: u16 = 128;
 
 /// Connection to the first subsystem in the discovery log of an address.

@@ -242,9 +242,6 @@ impl TcpQueue {
     }
 
     /// Sends the pending output and returns the next completion.
-    ///
-    /// # Errors
-    /// The connection fails, or the time limit expires.
     pub fn wait(&mut self) -> Result<CompletedCommand, InitiatorError> {
         loop {
             self.flush()?;

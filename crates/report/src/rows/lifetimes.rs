@@ -7,9 +7,6 @@ use super::{CellValue, ReportTable};
 
 /// Lifetimes of workloads: a row for each workload, and one for each of several streams. For two
 /// workloads, the note above the table has their distance.
-///
-/// # Errors
-/// Two workloads were measured at different scales.
 pub fn lifetimes(measured: &[MeasuredLifetimes]) -> Result<ReportTable, LabError> {
     let table = ReportTable::default().labels(["written by"]).numbers("", ["written"]);
     let table = table.numbers("", SHARES.map(|share| format!("{:.0} %", share * 100.0)));

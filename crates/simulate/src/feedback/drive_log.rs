@@ -24,7 +24,6 @@ pub(crate) struct DriveLog {
     entries: u16,
     page_bytes: u64,
     groups: u16,
-    /// The whole drive.
     extent: PageExtent,
     /// Handles of the host's namespace. `enabled`: their enabled events.
     handles: Vec<RuhId>,

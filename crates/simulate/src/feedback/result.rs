@@ -4,10 +4,8 @@ use advise::MoveReason;
 use serde::Serialize;
 use workload::WorkloadMeasure;
 
-/// Results of placement feedback in a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FeedbackResult {
-    /// Names of the owners.
     pub owners: Vec<String>,
     pub readings: Vec<ReadingRow>,
     /// Collections in order.

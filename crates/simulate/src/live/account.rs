@@ -158,7 +158,6 @@ impl AccountState {
         self.checkpoints_of(run).count()
     }
 
-    /// Largest number of checkpoints of another run.
     fn most_checkpoints_of_other_runs(&self, run: u64) -> usize {
         let mut counts = HashMap::new();
         for stored in self.checkpoints.iter().filter(|stored| stored.run != run) {

@@ -79,7 +79,6 @@ pub(crate) struct ActiveRun<P> {
     pub(super) series: SampleSeries,
     pub(super) timed: Option<TimedResult>,
     feedback: Option<Feedback>,
-    /// Result of the feedback, at the end of the run.
     pub(super) feedback_result: Option<FeedbackResult>,
     pub(super) measures: Vec<WorkloadMeasure>,
     /// Pages read, then the unwritten ones among them.

@@ -52,7 +52,6 @@ impl RebuildResult {
     }
 }
 
-/// Measurements of an array.
 #[derive(Clone, Debug, Serialize)]
 pub struct ArrayResult {
     pub settings: ArraySettings,

@@ -52,7 +52,6 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         }
     }
 
-    /// Builds a checkpoint with this copy of the device.
     fn make_checkpoint(&self, work: &UntimedStage, device: Device) -> RunCheckpoint {
         RunCheckpoint {
             device,

@@ -100,7 +100,6 @@ impl RunDrive {
         self.writes.push(write);
     }
 
-    /// Executes the queued writes.
     pub(super) fn write_out(&mut self) {
         write_batch(&mut self.device, &mut self.writes);
     }

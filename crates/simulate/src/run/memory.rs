@@ -6,7 +6,6 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Free memory of a budget.
 pub(super) struct MemoryBudget {
     budget_bytes: u64,
     free_bytes: Mutex<u64>,

@@ -16,7 +16,6 @@ use experiment::scaled_model::Scale;
 /// Largest relative difference of write amplification at which two scaled models agree.
 pub const AGREEMENT: f64 = 0.01;
 
-/// Measurements of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunResult {
     /// Place in the experiment.

@@ -16,7 +16,6 @@ use super::result::{RunResult, ScaleComparison, ScaleSearch};
 use experiment::error::LabError;
 use experiment::scaled_model::Scale;
 
-/// End of a search.
 #[derive(Debug, PartialEq)]
 struct SearchResult<R> {
     /// Result of the largest model that ran to its end.

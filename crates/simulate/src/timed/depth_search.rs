@@ -104,7 +104,6 @@ impl DepthSearch {
         self.in_flight.push(Reverse((completes_at, latency_ns)));
     }
 
-    /// Records a completion.
     pub(super) fn completed(&mut self, now: Nanos) -> DepthStep {
         let Reverse((completes_at, latency_ns)) = self.in_flight.pop().expect("it was submitted");
         assert_eq!(completes_at, now, "requests complete in their order");

@@ -155,7 +155,6 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
-    /// Start time of the slot of an entry.
     #[inline]
     fn begin(slot: usize, at: Nanos) -> Nanos {
         let shift = (slot / SLOTS_OF_DIGIT) as u32 * DIGIT_BITS;

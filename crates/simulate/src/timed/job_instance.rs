@@ -423,7 +423,6 @@ impl JobInstance {
         }
     }
 
-    /// Handles a completion.
     #[inline]
     pub(super) fn completed(&mut self, tag: u16) {
         self.in_flight -= 1;

@@ -26,7 +26,6 @@ impl LatencyBins {
         doublings as usize * Self::STEPS + (value >> doublings) as usize
     }
 
-    /// Largest value of a bin.
     fn bin_max(place: usize) -> u64 {
         let doublings = (place / Self::STEPS).saturating_sub(1);
         let step = (place - doublings * Self::STEPS) as u64;
@@ -72,7 +71,6 @@ pub struct LatencyDistribution {
     max_ns: Nanos,
 }
 
-/// Sum of some latencies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LatencySum {
     pub(super) count: u64,
@@ -125,7 +123,6 @@ impl LatencyDistribution {
         together
     }
 
-    /// Adds another distribution.
     pub fn add(&mut self, other: &LatencyDistribution) {
         self.counts.add(&other.counts);
         self.count += other.count;

@@ -12,7 +12,6 @@ pub(super) const fn job_bytes_max() -> u64 {
     (3 * (LatencyBins::BYTES_MAX + size_of::<DirectionResult>()) + size_of::<JobResult>()) as u64
 }
 
-/// Measurements of a job in one direction.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionResult {
     pub requests: u64,
@@ -24,7 +23,6 @@ pub struct DirectionResult {
 }
 
 impl DirectionResult {
-    /// Adds another direction.
     pub fn add(&mut self, other: &DirectionResult) {
         self.requests += other.requests;
         self.bytes += other.bytes;

@@ -193,7 +193,6 @@ impl Runner {
         self.begin_group();
     }
 
-    /// Creates the log files that jobs request.
     pub(crate) fn open_logs(&mut self, file: &JobFile) -> Result<(), LabError> {
         let instances = file.jobs.iter().flat_map(|job| {
             let numbers = job.first_thread_number..job.first_thread_number + job.numjobs;
@@ -207,7 +206,6 @@ impl Runner {
         Ok(())
     }
 
-    /// Completes the logs.
     pub(crate) fn close_logs(&mut self) -> Result<(), LabError> {
         let logs = self.lanes.iter_mut().filter_map(|lane| lane.log.take());
         logs.into_iter().try_for_each(|log| log.close())
@@ -252,7 +250,6 @@ impl Runner {
         written.max(lanes / self.lanes.len() as f64)
     }
 
-    /// Time of the device.
     pub(crate) fn now(&self) -> Nanos {
         self.now
     }

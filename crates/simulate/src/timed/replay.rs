@@ -26,7 +26,6 @@ const SIZE_NAMES: [&str; 5] = ["to 4 KiB", "to 16 KiB", "to 64 KiB", "to 256 KiB
 /// Windows that count arrivals to find the largest burst, ns.
 const WINDOWS_NS: [Nanos; 2] = [1_000_000_000, 10_000_000];
 
-/// Maximum memory of the measurements of a replay, bytes.
 pub(super) const fn memory_bytes_max() -> u64 {
     let groups = 2 * (NAMED_MAX + 1) + SIZE_NAMES.len() + 1;
     // Simulated and recorded latencies. The result receives a copy.

@@ -4,7 +4,6 @@ use super::measure::{JobResult, RequestLog};
 use super::replay::TracePace;
 use super::series::TimedSeries;
 
-/// Measurements of a timed run.
 #[derive(Clone, Debug)]
 pub struct TimedResult {
     /// Jobs, in the order of the job file.

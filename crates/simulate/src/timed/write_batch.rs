@@ -19,7 +19,6 @@ use super::job_instance::JobInstance;
 use super::{AdvanceLimit, Runner, TimedEvent, TimedEventKind};
 use crate::run_recorder::RunRecorder;
 
-/// Maximum writes of a batch.
 const MOST: usize = 32;
 /// Lanes above which the memory that each prefetched for its coming requests is evicted before they
 /// are submitted.

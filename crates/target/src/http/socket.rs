@@ -62,7 +62,6 @@ pub enum SocketMessage {
 
 /// The application's side of a WebSocket. Its methods run on the server's thread and must not wait.
 pub trait WebSocketHandler: Send + 'static {
-    /// Handles a message of the page.
     fn on_message(&mut self, text: &str);
 
     /// The next message to the page, or `None` until the state changes.

@@ -44,7 +44,6 @@ pub(super) struct DataFileLock {
 }
 
 impl DriveFiles {
-    /// The files of the drive with this data file.
     pub fn new(data: &Path) -> Result<DriveFiles, DriveError> {
         let data = FilePlace::new(data).map_err(DriveError::io(data, "the data file cannot be opened"))?;
         // Other users must not read the drive's data.

@@ -99,7 +99,6 @@ pub struct OpenReport {
     pub other_shutdown: bool,
 }
 
-/// State of the checksums at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChecksumState {
     #[default]

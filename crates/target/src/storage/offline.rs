@@ -34,7 +34,6 @@ pub struct StoredDevice {
     pub page_bytes: u64,
     /// Pages that hold data.
     pub live_pages: u64,
-    /// Pages of the logical capacity.
     pub logical_pages: u32,
     pub stats: DeviceStats,
     /// MBMW / HBMW, `None` before any write.

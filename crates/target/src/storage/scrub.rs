@@ -57,9 +57,6 @@ impl Scrubber {
 
     /// Checks the next slice and reports damage to `say`. Returns the time to wait before the next
     /// slice, so that a pass takes `every`.
-    ///
-    /// # Errors
-    /// The file cannot be searched for data.
     pub fn slice(&mut self, every: Duration, say: &mut dyn FnMut(&str)) -> std::io::Result<Duration> {
         let began = Instant::now();
         let Some(pages) = next_slice(self.storage.file(), self.at)? else {

@@ -137,7 +137,6 @@ const FCTYPE: Parameter = Parameter::dword(1, 0);
 
 /// A command that was parsed once: its kind and the data that it moves.
 pub struct FabricsCommand {
-    /// Submission queue entry of the command.
     pub entry: SubmissionEntry,
     pub transfer: Transfer,
     kind: FabricsKind,

@@ -306,9 +306,6 @@ impl TcpSession {
     }
 
     /// Does all possible work and returns the next task.
-    ///
-    /// # Errors
-    /// The reason why the connection must close.
     pub fn advance(&mut self) -> Result<SessionTask, DisconnectReason> {
         loop {
             self.release_due();

@@ -73,9 +73,6 @@ impl MessageReply {
 }
 
 /// Serves a client until it leaves.
-///
-/// # Errors
-/// The connection failed, or the client sent a malformed message.
 pub fn serve(device: &SharedDevice, stream: &UnixStream) -> io::Result<()> {
     let mut connection = ClientConnection {
         device,

@@ -26,7 +26,6 @@ const SEALED: &str = "the file of the doorbells is sealed";
 pub struct DoorbellFile(OwnedFd);
 
 impl DoorbellPage {
-    /// Creates a page.
     pub fn new() -> io::Result<(DoorbellPage, DoorbellFile)> {
         let file = memfd_create("warp-doorbells", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, REGISTER_BYTES + DOORBELL_BYTES)?;

@@ -107,7 +107,6 @@ impl GuestMemory {
         self.ranges.is_empty()
     }
 
-    /// Removes all ranges.
     pub fn clear(&mut self) {
         self.ranges.clear();
     }

@@ -140,7 +140,6 @@ fn ended() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "the drive's worker has ended")
 }
 
-/// State of the worker thread.
 pub struct QueueWorker {
     controller: PcieController,
     layout: BarLayout,

@@ -32,7 +32,6 @@ pub(super) struct KeySample {
 }
 
 impl KeySample {
-    /// Computes the sample for the settings.
     pub(super) fn new(files: &CacheTraceFiles) -> Result<KeySample, WorkloadError> {
         let whole = KeySample { amplification: files.amplification, hash_max: u64::MAX };
         let Some(wanted_bytes) = files.working_set_bytes else {

@@ -343,7 +343,6 @@ impl ChecksumFile {
         Ok(())
     }
 
-    /// Checks a page.
     pub fn verdict(&self, data: &File, page: u64) -> Result<PageCheck> {
         let stored = self.get(&(page..page + 1))?[0];
         let mut buffer = [0; PAGE_BYTES as usize];
