@@ -139,11 +139,6 @@ fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
             socket: &socket,
             worker_thread: target::vfio_user::WORKER_THREAD,
             capacity_bytes: SERVED_BYTES,
-            bytes_written: &|| {
-                let subsystem = lock(&shared);
-                let stats = subsystem.device().stats();
-                (stats.media_bytes_written(), stats.host_bytes_written())
-            },
         };
         let workload = vfio_user::BenchWorkload {
             write,

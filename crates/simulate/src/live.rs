@@ -22,7 +22,7 @@ mod tests;
 use std::sync::Arc;
 
 use ssd::timing::BusyInterval;
-use ssd::{DeviceEvent, DeviceStats, EventsSince, Lpn, Nanos, RuId, UnitView};
+use ssd::{DeviceEvent, DeviceStats, EventsSince, Nanos, UnitView};
 
 pub use crate::run::{RunPhase, RunPosition};
 pub use account::{MemoryAccount, MemoryShare};
@@ -34,7 +34,6 @@ use experiment::error::LabError;
 /// Initial number of checkpoints over the workload.
 const CHECKPOINTS_FIRST: u64 = 32;
 
-/// Starting point of a fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForkStart {
     /// Continues on the same drive from the same moment.
@@ -253,13 +252,6 @@ impl LiveRun {
     /// Erases of each block, in die order.
     pub fn block_erase_counts(&self) -> &[u32] {
         self.run.device().block_erase_counts()
-    }
-
-    /// Reclaim unit of a logical page. `None` if the page is unmapped or outside the drive.
-    pub fn unit_of_page(&self, page: Lpn) -> Option<RuId> {
-        let device = self.run.device();
-        let place = (page.0 < device.layout().logical_pages).then(|| device.lookup(page))??;
-        Some(device.unit_of(place))
     }
 
     /// Returns the events since the last call. Times of collections count from the beginning of the

@@ -173,7 +173,7 @@ impl Host {
         let pieces = data.chunks_exact(BLOCK_BYTES as usize);
         let found = (first..).zip(blocks.zip(pieces)).map(|(lba, (block, piece))| {
             let found = pattern::verify(lba * BLOCK_BYTES, piece);
-            let found = found.unwrap_or_else(|error| panic!("host {number}, block {lba} is torn: {error}"));
+            let found = found.unwrap_or_else(|| panic!("host {number}, block {lba} is torn: {:x?}", &piece[..24]));
             let allowed = allowed(block);
             assert!(
                 allowed.contains(&found),

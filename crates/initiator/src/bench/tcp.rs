@@ -14,7 +14,6 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nvme_spec::IoOpcode;
@@ -22,7 +21,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
-use super::{ThreadTimes, busy, threads};
+use super::threads;
 use crate::command::block_command;
 use crate::tcp::{CommandData, HostOptions, InitiatorError, RemoteController, TcpQueue};
 
@@ -45,9 +44,6 @@ pub struct Figure {
     pub block_bytes: u32,
     /// Rate of plain TCP, in the same unit.
     pub limit_per_second: f64,
-    /// Processor time of the target's thread per command, without waits for a busy core.
-    pub target_busy: Duration,
-    pub initiator_busy: Duration,
 }
 
 impl Figure {
@@ -57,23 +53,6 @@ impl Figure {
 
     pub fn ratio(&self) -> f64 {
         self.commands_per_second / self.limit_per_second
-    }
-}
-
-impl std::fmt::Display for Figure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{:<24} {:>7.1} K IOPS {:>5.0} MB/s  {:>3.0} % of plain TCP ({:.1} K), CPU time target {:.2?}, initiator \
-             {:.2?}",
-            self.name,
-            self.commands_per_second / 1e3,
-            self.bytes_per_second() / 1e6,
-            100.0 * self.ratio(),
-            self.limit_per_second / 1e3,
-            self.target_busy,
-            self.initiator_busy,
-        )
     }
 }
 
@@ -108,7 +87,6 @@ const LOADS: [LoopbackLoad; 6] = [
 /// The machine has no loopback, or a thread cannot start.
 pub fn run(target: &LoopbackTarget<'_>, time: Duration) -> Result<Vec<Figure>, InitiatorError> {
     let cores = ThreadCores::of_this_thread();
-    let initiator_busy = || busy(Path::new("/proc/thread-self"));
     let options = HostOptions {
         // Hosts that are tuned for speed disable flow control too (`nvme connect
         // --disable-sqflow`).
@@ -122,16 +100,12 @@ pub fn run(target: &LoopbackTarget<'_>, time: Duration) -> Result<Vec<Figure>, I
     for load in LOADS {
         cores.assign(target, load.queue_depth > 1);
         let limit_per_second = limit(&load, time, &cores);
-        let target_before = ThreadTimes::until_now(target.thread_name);
-        let initiator_before = initiator_busy();
         let (commands, elapsed) = measure(&mut queue, &load, target.capacity_bytes, time)?;
         figures.push(Figure {
             name: load.name,
             commands_per_second: commands as f64 / elapsed.as_secs_f64(),
             block_bytes: load.block_bytes,
             limit_per_second,
-            target_busy: target_before.since().div_f64(commands as f64),
-            initiator_busy: (initiator_busy() - initiator_before).div_f64(commands as f64),
         });
     }
     drop((queue, controller));

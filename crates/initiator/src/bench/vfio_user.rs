@@ -37,8 +37,6 @@ pub struct BenchServer<'a> {
     pub worker_thread: &'a str,
     /// Capacity of the drive, bytes. The benchmark writes it once before the measurement.
     pub capacity_bytes: u64,
-    /// Media and host bytes written by the drive so far.
-    pub bytes_written: &'a dyn Fn() -> (u64, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,39 +71,16 @@ impl Default for BenchWorkload {
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     pub commands: u64,
-    pub elapsed: Duration,
-    /// Processor time of the server's worker, less than `elapsed` on a busy machine.
+    /// Processor time of the server's worker, less than the elapsed time on a busy machine.
     pub worker_busy: Duration,
-    pub commands_per_doorbell: f64,
-    pub write_amplification: f64,
     /// Random copies of a command's length per second of a core's processor time, to memory of the
     /// drive's size.
     pub copies_per_second: f64,
 }
 
 impl Figures {
-    pub fn commands_per_second(&self) -> f64 {
-        self.commands as f64 / self.elapsed.as_secs_f64()
-    }
-
     pub fn commands_per_busy_second(&self) -> f64 {
         self.commands as f64 / self.worker_busy.as_secs_f64()
-    }
-}
-
-impl std::fmt::Display for Figures {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{:.0} K IOPS ({:.0} K per second of the server's core, {:.0} % of the core's copy limit of {:.0} K), \
-             {:.1} commands per doorbell, WAF {:.2}",
-            self.commands_per_second() / 1e3,
-            self.commands_per_busy_second() / 1e3,
-            100.0 * self.commands_per_busy_second() / self.copies_per_second,
-            self.copies_per_second / 1e3,
-            self.commands_per_doorbell,
-            self.write_amplification,
-        )
     }
 }
 
@@ -126,24 +101,15 @@ pub fn run(target: &BenchServer<'_>, workload: &BenchWorkload) -> Result<Figures
     let mut run = BenchRun::start(target, workload)?;
     run.fill()?;
 
-    let before = (target.bytes_written)();
     let worker = ThreadTimes::until_now(target.worker_thread);
-    let start = Instant::now();
-    run.measure(start + workload.duration)?;
-    let elapsed = start.elapsed();
+    run.measure(Instant::now() + workload.duration)?;
     let worker_busy = worker.since();
     if worker_busy.is_zero() {
         return Err(BenchError::ProcessorTime);
     }
-    let after = (target.bytes_written)();
-
-    let (media_bytes, host_bytes) = (after.0 - before.0, after.1 - before.1);
     Ok(Figures {
         commands: run.completed,
-        elapsed,
         worker_busy,
-        commands_per_doorbell: run.completed as f64 / run.doorbells as f64,
-        write_amplification: media_bytes as f64 / (host_bytes as f64).max(1.0),
         copies_per_second: copies_per_second(target.capacity_bytes, workload.bytes, workload.seed)?,
     })
 }
@@ -157,7 +123,6 @@ struct BenchRun {
     entries: Vec<SubmissionEntry>,
     random: SplitMix64,
     completed: u64,
-    doorbells: u64,
 }
 
 impl BenchRun {
@@ -185,7 +150,6 @@ impl BenchRun {
             entries,
             random: SplitMix64::seed_from_u64(workload.seed),
             completed: 0,
-            doorbells: 0,
         })
     }
 
@@ -221,7 +185,6 @@ impl BenchRun {
                     self.submit(buffer);
                 }
                 self.driver.ring(QUEUE)?;
-                self.doorbells += 1;
             }
             let before = free.len();
             while let Some(completion) = self.driver.take_completion(QUEUE) {

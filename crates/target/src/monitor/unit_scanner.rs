@@ -9,8 +9,8 @@
 //! thousand per lock. The drive is locked for less than 1/[`HELD_PARTS`] of the time.
 //! Scans begin at most ten times a second, regardless of the number of requests. The parts of a
 //! scan therefore belong to slightly different moments. A unit collected during the scan may appear
-//! twice or not at all. Sums over units may differ from counters by the events between
-//! [`UnitSnapshot::began_ns`] and [`UnitSnapshot::ended_ns`].
+//! twice or not at all. Sums over units may differ from counters by the events since
+//! [`UnitSnapshot::began_ns`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,8 +36,6 @@ const BEGINNINGS_MAX: u32 = 3;
 pub struct UnitSnapshot {
     /// Start of the scan, in nanoseconds since the server's start.
     pub began_ns: Nanos,
-    /// End of the scan.
-    pub ended_ns: Nanos,
     pub layout: Arc<DeviceLayout>,
     /// All reclaim units in flash order.
     pub units: Vec<UnitView>,
@@ -81,7 +79,6 @@ impl ReclaimUnitScanner {
 struct ScanPass<'a> {
     shared: &'a SharedSubsystem,
     clock: ServerClock,
-    /// Total time of the locks.
     lock_ns: Nanos,
 }
 
@@ -116,7 +113,6 @@ impl ScanPass<'_> {
         let block_erases = self.scan_blocks(&layout)?;
         Some(UnitSnapshot {
             began_ns,
-            ended_ns: self.clock.now(),
             holdings: OwnerUsage::from_units(&layout, &units).rows,
             layout: Arc::new(layout),
             units,

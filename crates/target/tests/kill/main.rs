@@ -143,7 +143,7 @@ fn verifier(plan: Plan, shut_down: bool, path: &Path) {
         for (block, number) in data.chunks_exact(plan.block_bytes() as usize).zip(first..) {
             let address = number * plan.block_bytes();
             // A torn block has no single generation.
-            let generation = pattern::verify(address, block).unwrap_or_else(|error| panic!("torn: {error}"));
+            let generation = pattern::verify(address, block).expect("no block is torn");
             let page = Lpn((address / 4096) as u32);
             let mapped = lock(&shared).device().lookup(page).is_some();
             assert!(generation == 0 || mapped, "block {number} has data and is not mapped");

@@ -421,7 +421,6 @@ fn the_benchmark_measures() {
     let figures = bench::run(&measured, Duration::from_millis(20)).unwrap();
     assert_eq!(figures.len(), 6);
     for figure in figures {
-        assert!(figure.commands_per_second > 100.0 && figure.limit_per_second > 100.0, "{figure}");
-        assert!(figure.target_busy > Duration::ZERO && figure.initiator_busy > Duration::ZERO, "{figure}");
+        assert!(figure.commands_per_second > 100.0 && figure.limit_per_second > 100.0, "{figure:?}");
     }
 }

@@ -133,17 +133,10 @@ fn queues_work_side_by_side() {
 fn the_benchmark_measures_something() {
     let setup = Setup::new();
     let socket = setup.socket();
-    let target = BenchServer {
-        socket: &socket,
-        worker_thread: WORKER_THREAD,
-        capacity_bytes: CAPACITY_BYTES,
-        bytes_written: &|| {
-            let subsystem = lock(&setup.shared);
-            let stats = subsystem.device().stats();
-            (stats.media_bytes_written(), stats.host_bytes_written())
-        },
-    };
+    let target = BenchServer { socket: &socket, worker_thread: WORKER_THREAD, capacity_bytes: CAPACITY_BYTES };
     let workload = BenchWorkload { duration: Duration::from_millis(50), ..BenchWorkload::default() };
     let figures = run(&target, &workload).unwrap();
-    assert!(figures.commands >= 32 && figures.write_amplification >= 1.0, "{figures}");
+    assert!(figures.commands >= 32 && figures.copies_per_second > 0.0, "{figures:?}");
+    let subsystem = lock(&setup.shared);
+    assert!(subsystem.device().stats().write_amplification() >= Some(1.0));
 }
