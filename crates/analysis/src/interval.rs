@@ -55,10 +55,6 @@ impl Intervals {
         (own, Intervals { members, residuals })
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.residuals.is_empty()
-    }
-
     /// The interval of a cell's write amplification. `measure` reads it from a member's result, and
     /// `own` is the profile's value. `None` if the device has no ensemble, or a member was stopped.
     pub fn of_write_amplification(
@@ -148,7 +144,7 @@ mod tests {
     #[test]
     fn without_an_ensemble_or_all_of_its_members_there_is_none() {
         let (own, intervals) = Intervals::split(sample::results());
-        assert!(intervals.is_empty() && own.len() == sample::results().len());
+        assert!(intervals.residuals.is_empty() && own.len() == sample::results().len());
         assert_eq!(intervals.of_write_amplification(&own[0].key, 1.5, measured), None);
         let mut stopped = results(0.1);
         stopped[3].complete = false;

@@ -27,7 +27,7 @@ use ssd::{DeviceEvent, DeviceStats, EventsSince, Nanos, UnitView};
 pub use crate::run::{RunPhase, RunPosition};
 pub use account::{MemoryAccount, MemoryShare};
 
-use crate::run::{ActiveRun, ExecutionOptions, RunCheckpoint, RunPlan, RunResult, RunSample, STEP_PAGES, StepLimit};
+use crate::run::{ActiveRun, ExecutionOptions, RunCheckpoint, RunPlan, RunResult, STEP_PAGES, StepLimit};
 use crate::timed::result::TimedResult;
 use experiment::error::LabError;
 
@@ -297,11 +297,6 @@ impl LiveRun {
             dies: dies.iter().map(since).collect(),
             channels: channels.iter().map(since).collect(),
         }
-    }
-
-    /// Time series so far, in the form of the run's result.
-    pub fn samples(&self) -> &[RunSample] {
-        self.run.samples()
     }
 
     /// Result so far. It is complete only if the run ended by itself.

@@ -23,13 +23,6 @@ pub struct FaultsReport {
     pub faults: Vec<FaultReport>,
 }
 
-impl FaultsReport {
-    /// Number of commands that faults changed, and of conditions that began.
-    pub fn struck(&self) -> u64 {
-        self.faults.iter().map(|fault| fault.struck).sum()
-    }
-}
-
 #[derive(Default)]
 pub(crate) struct FaultState {
     injector: Option<Box<FaultInjector>>,

@@ -6,7 +6,7 @@ use ssd::{Device, DeviceStats, Nanos, RecentEvents};
 
 use super::active_run::{ActiveRun, Stage};
 use super::plan::{BuiltWorkload, RunPlan};
-use super::result::{RunResult, RunSample};
+use super::result::RunResult;
 use super::series::SampleSeries;
 use crate::run_recorder::RunRecorder;
 use crate::timed::result::TimedResult;
@@ -40,10 +40,6 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
     /// Counters since the workload began.
     pub(crate) fn stats(&self) -> DeviceStats {
         self.drive.stats()
-    }
-
-    pub(crate) fn samples(&self) -> &[RunSample] {
-        &self.series.samples
     }
 
     /// Records events from now on.

@@ -13,10 +13,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use nvme::fdp::FdpEvent;
 use nvme::traffic::{CommandKind, LatencyHistogram, NamespaceTraffic, QueueDepth};
 use nvme::{Controller, ControllerKind, Subsystem};
-use ssd::{BoundedLog, DeviceLayout, EventsSince, Nanos, UnitView, WearSummary};
+use ssd::{DeviceLayout, EventsSince, Nanos};
 
 pub use nvme::HostTransport;
 
@@ -117,51 +116,8 @@ pub struct DriveView {
     /// Events of reclaim units since the previous view. As in simulations, only reclaims have a
     /// time. The others happened at about the time of their neighbours.
     pub events: EventsSince,
-    /// FDP host events logged since the previous view.
-    pub host_events: FdpEventsSince,
-    /// FDP controller events logged since the previous view.
-    pub controller_events: FdpEventsSince,
     /// Activity of hosts, unchanged for less than a second.
     pub hosts: Arc<HostsView>,
-}
-
-impl DriveView {
-    /// The reclaim units in flash order, empty if unknown.
-    pub fn units(&self) -> &[UnitView] {
-        self.units.as_ref().map_or(&[], |units| &units.units)
-    }
-
-    /// Erase counts of blocks, if known.
-    pub fn wear(&self) -> Option<WearSummary> {
-        self.units.as_ref().map(|units| units.wear)
-    }
-}
-
-/// New entries of an FDP event log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FdpEventsSince {
-    /// The entries, oldest first.
-    pub events: Vec<FdpEvent>,
-    /// Number of earlier entries that were lost.
-    pub left_out: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct LogPosition(u64);
-
-impl LogPosition {
-    fn on(&mut self, log: &BoundedLog<FdpEvent>) -> FdpEventsSince {
-        // A log starts anew when a host configures Flexible Data Placement.
-        let end = std::mem::replace(&mut self.0, log.end());
-        let end = if end > log.end() { 0 } else { end };
-        let since = FdpEventsSince { events: log.since(end).cloned().collect(), left_out: log.dropped_since(end) };
-        assert_eq!(
-            end + since.left_out + since.events.len() as u64,
-            log.end(),
-            "each event since the last look was read or lost"
-        );
-        since
-    }
 }
 
 pub struct DriveMonitor {
@@ -170,8 +126,6 @@ pub struct DriveMonitor {
     census: ReclaimUnitScanner,
     layout: Arc<DeviceLayout>,
     events_seen: u64,
-    host_events: LogPosition,
-    controller_events: LogPosition,
     hosts: HostActivity,
 }
 
@@ -183,8 +137,6 @@ impl DriveMonitor {
             census: ReclaimUnitScanner::new(Arc::clone(&shared), clock),
             hosts: HostActivity::default(),
             events_seen: 0,
-            host_events: LogPosition::default(),
-            controller_events: LogPosition::default(),
             layout,
             shared,
             clock,
@@ -201,23 +153,12 @@ impl DriveMonitor {
         let other = (*device.layout() != *self.layout).then(|| device.layout().clone());
         let recent = device.sink().recent();
         let events = recent.since(std::mem::replace(&mut self.events_seen, recent.end()));
-        let fdp = &subsystem.state().fdp;
-        let host_events = self.host_events.on(fdp.events.host());
-        let controller_events = self.controller_events.on(fdp.events.controller());
         drop(subsystem);
         if let Some(layout) = other {
             self.layout = Arc::new(layout);
         }
         let is_of_this = |units: &Arc<UnitSnapshot>| *units.layout == *self.layout;
-        DriveView {
-            status,
-            layout: Arc::clone(&self.layout),
-            units: units.filter(is_of_this),
-            events,
-            host_events,
-            controller_events,
-            hosts,
-        }
+        DriveView { status, layout: Arc::clone(&self.layout), units: units.filter(is_of_this), events, hosts }
     }
 }
 

@@ -137,11 +137,6 @@ impl VfioUserServer {
         Ok(server)
     }
 
-    /// Identifier of the controller (CNTLID).
-    pub fn controller(&self) -> u16 {
-        self.controller
-    }
-
     pub fn doorbell_messages(&self) -> u64 {
         self.doorbell_messages.load(Ordering::Relaxed)
     }

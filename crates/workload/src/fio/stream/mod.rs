@@ -136,11 +136,6 @@ impl JobStream {
         (!self.plan.endless).then(|| (self.counted_bytes as f64 / self.limit_bytes.max(1) as f64).min(1.0))
     }
 
-    /// Bytes issued so far.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
     /// Requests issued so far.
     pub fn requests(&self) -> u64 {
         self.requests.iter().sum::<u64>() + self.reads_back
