@@ -1,0 +1,6 @@
+# fio's own tests of Flexible Data Placement, as the job "FDP and verify-trim" of its workflow runs
+# them. The working directory is a copy of fio's repository with a static fio.
+set -e
+nvme fdp status /dev/ng0n1 | head -n 3
+python3 t/nvmept_fdp.py --fio ./fio --dut /dev/ng0n1 --artifact-root /tmp/fdp
+python3 t/verify-trim.py --fio ./fio --dut /dev/nvme0n1 --artifact-root /tmp/trim
