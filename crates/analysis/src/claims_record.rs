@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base::HumanBytes;
+use base::input::TEXT_BYTES_MAX;
 
 use crate::claim_checker::ClaimVerdict;
 use experiment::files::write_atomically;
@@ -56,8 +57,8 @@ impl ClaimsRecord {
     pub fn new(path: &Path, experiments: &[Experiment]) -> ClaimsRecord {
         let mut waiting: Vec<String> = experiments.iter().map(|experiment| experiment.slug.clone()).collect();
         let is_whole = Experiment::names().iter().all(|name| waiting.contains(name));
-        let before = std::fs::read_to_string(path).ok().filter(|text| !is_whole && text.starts_with(TITLE));
-        let before = before.unwrap_or_default();
+        let before = if is_whole { None } else { base::input::read_text(path, TEXT_BYTES_MAX).ok() };
+        let before = before.filter(|text| text.starts_with(TITLE)).unwrap_or_default();
         let mut parts = before.split("\n## ");
         let head = parts.next().unwrap_or_default();
         let (head, missing) = head.split_once("\nNot run: ").unwrap_or((head, ""));
@@ -227,6 +228,8 @@ mod tests {
         let second = read(&experiments[1], &[]);
         assert!(second.contains("4 s of running") && !second.contains("Not run"), "{second}");
         assert!(second.contains("## three_stream") && second.contains("This experiment makes no claims."), "{second}");
+        // A device is no record, and is not read.
+        assert!(ClaimsRecord::new(Path::new("/dev/zero"), &experiments).sections.is_empty());
         // A later run of one experiment keeps the other section, and says when each was run.
         let mut later = ClaimsRecord::new(&path, &experiments[1..]);
         later.add(&experiments[1], Duration::from_secs(1), &[verdict("c", true)], &[]).expect("it can be written");
