@@ -188,16 +188,11 @@ fn factors(plan: &KvCachePlan) -> Vec<KvCacheFactor> {
             let value = format!("{} requests in {:.0} s", trace.requests, trace.seconds);
             factor("reuse", value, &file.display().to_string())
         }
-        (PromptReuse::Agent, _) => factor(
-            "reuse",
-            "40 turns, 5 s apart".to_string(),
-            "assumed: `agent` of kvcache_tier (docs/reference/workloads.md)",
-        ),
-        _ => factor(
-            "reuse",
-            "6 turns, 60 s apart".to_string(),
-            "assumed: `conversation` of kvcache_tier (docs/reference/workloads.md)",
-        ),
+        (reuse, _) => {
+            let kind = if *reuse == PromptReuse::Agent { "agent" } else { "conversation" };
+            let source = format!("assumed: `{kind}` of kvcache_tier (docs/reference/workloads.md)");
+            factor("reuse", format!("turns of a session {} s apart", reuse.think_seconds()), &source)
+        }
     };
     let chunk = match plan.trace {
         Some(_) => "Mooncake's traces",
@@ -210,7 +205,7 @@ fn factors(plan: &KvCachePlan) -> Vec<KvCacheFactor> {
     let rated = plan.config.endurance.as_ref().map_or(0, |endurance| endurance.rated_erases);
     let mut factors = vec![
         factor("keys and values of a token", bytes(question.model.token_bytes as f64), &question.model.source),
-        factor("chunk", format!("{} tokens, {}", plan.chunk_tokens(), bytes(plan.chunk_bytes())), chunk),
+        factor("chunk", format!("{} tokens, {}", question.chunk_tokens(), bytes(plan.chunk_bytes())), chunk),
         reuse,
         factor("missed chunks that are written", admission, "--admit, --admit-second-request"),
         factor("servers that share a drive", question.servers.to_string(), "--servers"),

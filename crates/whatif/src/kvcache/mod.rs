@@ -45,9 +45,9 @@ struct KvCachePolicy {
 
 const POLICIES: [KvCachePolicy; 4] = [
     KvCachePolicy { name: "least recently used", eviction: "lru", placement: "none" },
-    KvCachePolicy { name: "least recently used, FDP", eviction: "lru", placement: "worker" },
+    KvCachePolicy { name: "least recently used, FDP", eviction: "lru", placement: "class" },
     KvCachePolicy { name: "in write order", eviction: "fifo", placement: "none" },
-    KvCachePolicy { name: "in write order, FDP", eviction: "fifo", placement: "worker" },
+    KvCachePolicy { name: "in write order, FDP", eviction: "fifo", placement: "class" },
 ];
 
 impl KvCachePlan {
@@ -111,7 +111,7 @@ impl KvCachePlan {
             drives,
             prompt_tokens_per_second: measure("chunks_requested") / measure("prompts").max(1.0)
                 * self.question.requests_per_second
-                * f64::from(self.chunk_tokens()),
+                * f64::from(self.question.chunk_tokens()),
             hit_ratio: measure("hit_ratio"),
             bytes_read_per_second: chunks(hits) * (1.0 - self.question.memory_hits),
             bytes_written_per_second: written,

@@ -34,8 +34,8 @@ pub enum PromptReuse {
 }
 
 impl PromptReuse {
-    /// Time between two turns of a session, seconds. The default of `kvcache_tier`.
-    fn think_seconds(&self) -> f64 {
+    /// Time between two turns of a session, seconds. Assumed, as `kvcache_tier` does.
+    pub(super) fn think_seconds(&self) -> f64 {
         if *self == PromptReuse::Agent { 5.0 } else { 60.0 }
     }
 }
@@ -121,6 +121,10 @@ pub struct KvCachePlan {
 }
 
 impl KvCacheQuestion {
+    pub(super) fn chunk_tokens(&self) -> u32 {
+        if matches!(self.reuse, PromptReuse::Trace(_)) { TRACE_TOKENS } else { self.chunk_tokens }
+    }
+
     /// Checks the question and reads the drive's profile and the trace.
     ///
     /// # Errors
@@ -136,11 +140,11 @@ impl KvCacheQuestion {
         within("requests (--requests)", self.requests_per_second, 1e-6, 1e9)?;
         within("years (--years)", self.years, 0.01, 100.0)?;
         within("chunk_tokens (--chunk-tokens)", self.chunk_tokens.into(), 1.0, 65_536.0)?;
-        within("servers (--servers)", self.servers.into(), 1.0, 1024.0)?;
+        within("servers (--servers)", self.servers.into(), 1.0, 64.0)?;
         within("memory_hits (--memory-hits)", self.memory_hits, 0.0, 0.999)?;
         within("admit (--admit), percent", self.admit_percent, 0.1, 100.0)?;
         within("used (--used), percent", self.used_percent, 0.1, 100.0)?;
-        let chunk_bytes = f64::from(self.chunk_tokens) * self.model.token_bytes as f64;
+        let chunk_bytes = f64::from(self.chunk_tokens()) * self.model.token_bytes as f64;
         within("the bytes of a chunk (--chunk-tokens times the bytes of a token)", chunk_bytes, 1.0, CHUNK_BYTES_MAX)?;
         within("drives (--drives)", self.drives.unwrap_or(1).into(), 1.0, DRIVES_MAX.into())?;
         let trace = match &self.reuse {
@@ -172,58 +176,59 @@ impl KvCacheQuestion {
 }
 
 impl KvCachePlan {
+    pub(super) fn chunk_bytes(&self) -> f64 {
+        f64::from(self.question.chunk_tokens()) * self.question.model.token_bytes as f64
+    }
+
     /// Number of drives with which the search begins.
     pub(super) fn first_drives(&self) -> u32 {
         let sessions = self.question.requests_per_second * self.question.reuse.think_seconds();
         (sessions / SESSIONS_MAX).ceil().clamp(1.0, f64::from(DRIVES_MAX)) as u32
     }
 
-    pub(super) fn chunk_tokens(&self) -> u32 {
-        if self.trace.is_some() { TRACE_TOKENS } else { self.question.chunk_tokens }
-    }
-
-    pub(super) fn chunk_bytes(&self) -> f64 {
-        f64::from(self.chunk_tokens()) * self.question.model.token_bytes as f64
-    }
-
-    /// Workload of one of `drives` drives.
+    /// Workload of one of `drives` drives, with a class for each server.
     ///
     /// Independent sessions at `n` times the rate of a trace are modelled by as many workers, each
     /// with the trace. A fraction of a worker has smaller chunks, so that its tier lasts longer.
     pub(super) fn workload(&self, drives: u32) -> Table {
         let question = &self.question;
-        let per_drive = question.requests_per_second / f64::from(drives);
+        let servers = f64::from(question.servers);
+        let of_server = question.requests_per_second / f64::from(drives) / servers;
         let (requests, workers, chunk_bytes) = match (&question.reuse, &self.trace) {
             (PromptReuse::Trace(file), Some(trace)) => {
-                let traces = per_drive / trace.per_second();
-                let workers = question.servers.max(traces.ceil().min(4096.0) as u32);
+                let traces = of_server / trace.per_second();
+                let workers = traces.ceil().clamp(1.0, (4096.0 / servers).floor());
                 let files = Value::from(vec![file.display().to_string()]);
                 let requests =
                     Table::from_iter([("kind".to_string(), "mooncake".into()), ("files".to_string(), files)]);
-                (requests, workers, self.chunk_bytes() * traces / f64::from(workers))
+                (requests, workers, self.chunk_bytes() * traces / workers)
             }
             (reuse, _) => {
-                let sessions = per_drive * reuse.think_seconds() / f64::from(question.servers);
+                let sessions = (of_server * reuse.think_seconds()).round().clamp(1.0, 1e7);
                 let kind = if *reuse == PromptReuse::Agent { "agent" } else { "conversation" };
-                let sessions = Value::Integer(sessions.round().clamp(1.0, 1e7) as i64);
-                let requests =
-                    Table::from_iter([("kind".to_string(), kind.into()), ("sessions".to_string(), sessions)]);
-                (requests, question.servers, self.chunk_bytes())
+                let requests = Table::from_iter([
+                    ("kind".to_string(), kind.into()),
+                    ("sessions".to_string(), Value::Integer(sessions as i64)),
+                    ("think_seconds".to_string(), reuse.think_seconds().into()),
+                ]);
+                (requests, 1.0, self.chunk_bytes())
             }
         };
         let chunk_bytes = (chunk_bytes / BLOCK_BYTES).round().max(1.0) * BLOCK_BYTES;
         let class = Table::from_iter([
-            ("workers".to_string(), Value::Integer(workers.into())),
+            ("workers".to_string(), Value::Integer(workers as i64)),
             ("chunk_bytes".to_string(), Value::Integer(chunk_bytes as i64)),
             ("admit_percent".to_string(), question.admit_percent.into()),
             ("admit_second_request".to_string(), question.admit_second_request.into()),
             ("requests".to_string(), requests.into()),
         ]);
+        let classes = (0..question.servers).map(|server| (format!("server{server:02}"), Value::Table(class.clone())));
+        let classes: Table = classes.collect();
         Table::from_iter([
             ("kind".to_string(), "kvcache_tier".into()),
             ("used_percent".to_string(), question.used_percent.into()),
             ("write_bytes".to_string(), Value::Integer(question.write_bytes as i64)),
-            ("classes".to_string(), Table::from_iter([("all".to_string(), Value::Table(class))]).into()),
+            ("classes".to_string(), Value::Table(classes)),
         ])
     }
 }
