@@ -130,7 +130,7 @@ def test_a_tolerance_saves_runs() -> None:
     every = fleet.simulate(growing, drives(1), tolerance=0.0, years=1, **options)
     once = fleet.simulate(growing, drives(1), tolerance=10.0, years=1, **options)
     assert (every.ran, once.ran) == (4, 1)
-    assert every.mixes()["write_amplification"][0] == once.mixes()["write_amplification"][0]
+    assert every.mixes()["write_amplification"][1] == once.mixes()["write_amplification"][0], "the middle quarter, the earlier of two"
 
 
 def test_an_assignment_and_a_placement_of_your_own() -> None:
@@ -265,7 +265,7 @@ def test_mistakes_are_one_sentence() -> None:
         (lambda: fleet.simulate(volumes(1, 900), drives(1)), "volume v0 has 900 GB, and a drive takes 197 GB. Give larger drives"),
         (lambda: fleet.simulate(one, Drives("warp_default")), "the profile has no [endurance], so no drive wears out"),
         (lambda: fleet.simulate(one, drives(1), years=0), "a fleet needs a kind of drives, a seed, a mix seed and a quarter"),
-        (lambda: fleet.simulate(one, drives(1), fill_limit=2), "fill_limit = 2, tolerance = 0.2. Give a share up to 1"),
+        (lambda: fleet.simulate(one, drives(1), fill_limit=2), "fill_limit = 2, tolerance = 0.1. Give a share up to 1"),
         (lambda: fleet.simulate(one, drives(1), handles=9), "handles = 9, and drives warp_default have 8. Give 8 or fewer"),
         (lambda: Factors(annual_failure_rate=1), "annual_failure_rate = 1. Give a share from 0 to below 1"),
         (lambda: fleet.simulate(volumes(1, 20, 10, {"kind": "nothing"}), drives(1)), "nothing"),
