@@ -111,6 +111,26 @@ def test_sums_without_a_command_are_refused(release: Release, tmp_path: Path) ->
     refused(install(release, tmp_path / "bin"), "names no static command", tmp_path / "bin")
 
 
+def test_each_machine_gets_its_own_command(release: Release, tmp_path: Path) -> None:
+    arm = b"#!/bin/sh\necho warp 9.8.7 for Arm\n"
+    name = COMMAND.replace("x86_64", "aarch64")
+    (release.folder / name).write_bytes(arm)
+    with (release.folder / "SHA256SUMS").open("a") as sums:
+        sums.write(f"{hashlib.sha256(arm).hexdigest()}  {name}\n")
+    fake = tmp_path / "fake"
+    fake.mkdir()
+
+    def on(machine: str) -> subprocess.CompletedProcess[str]:
+        uname = fake / "uname"
+        uname.write_text(f'#!/bin/sh\ncase $1 in -m) echo {machine} ;; -s) echo Linux ;; *) echo Linux {machine} ;; esac\n')
+        uname.chmod(0o755)
+        return install(release, tmp_path / machine, PATH=f"{fake}:{os.environ['PATH']}")
+
+    assert on("aarch64").stdout.startswith("installed warp 9.8.7 for Arm as ")
+    assert on("x86_64").stdout.startswith("installed warp 9.8.7 as ")
+    refused(on("riscv64"), "the release is for Linux on x86_64 and aarch64, but this is Linux riscv64", tmp_path / "riscv64")
+
+
 def test_a_command_that_does_not_run_is_not_installed(release: Release, tmp_path: Path) -> None:
     release.command = b"#!/bin/sh\nexit 1\n"
     release.write()

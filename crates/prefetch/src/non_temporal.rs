@@ -17,6 +17,7 @@ use std::ptr::NonNull;
 
 /// Smallest copy in bytes that streams. Smaller ones fill lines only partly, or are read again
 /// soon, like the metadata of file systems.
+#[cfg(any(test, target_arch = "x86_64"))]
 const STREAMED_BYTES_MIN: usize = 4096;
 
 /// Write-only bytes that belong to one thread.
