@@ -99,7 +99,8 @@ impl Iterator for MemberFill {
 
 pub(super) struct MemberSource {
     source: Box<dyn RequestSource>,
-    member: Member,
+    fill: MemberFill,
+    is_filled: bool,
     batch: Vec<IoRequest>,
     /// Bytes that the host has written to the array, and those that it writes at least.
     written: u64,
@@ -112,13 +113,11 @@ impl MemberSource {
     /// ends by itself.
     pub(super) fn new(
         source: Box<dyn RequestSource>,
-        mut fill: MemberFill,
+        fill: MemberFill,
         write_bytes: impl FnOnce(u64) -> Option<u64>,
     ) -> MemberSource {
-        fill.by_ref().for_each(drop);
-        let member = fill.member;
-        let write_bytes = write_bytes(member.array.capacity_bytes());
-        MemberSource { source, member, batch: Vec::new(), written: 0, write_bytes, is_over: false }
+        let write_bytes = write_bytes(fill.member.array.capacity_bytes());
+        MemberSource { source, fill, is_filled: false, batch: Vec::new(), written: 0, write_bytes, is_over: false }
     }
 
     fn is_enough(&self) -> bool {
@@ -127,6 +126,11 @@ impl MemberSource {
 
     /// Translates the next requests of the host.
     fn advance(&mut self) -> Result<(), WorkloadError> {
+        if !self.is_filled {
+            // The drive has these writes already. A plan that is only checked does not get here.
+            self.fill.by_ref().for_each(drop);
+            self.is_filled = true;
+        }
         self.batch.clear();
         let came = self.source.next_batch(&mut self.batch, BATCH_REQUESTS)?;
         for index in 0..came {
@@ -137,10 +141,10 @@ impl MemberSource {
             if request.operation == RequestOperation::Write {
                 self.written += u64::from(request.bytes);
             }
-            self.member.submit(&request);
+            self.fill.member.submit(&request);
         }
         if came == 0 || self.is_enough() {
-            self.member.flush();
+            self.fill.member.flush();
             self.is_over = true;
         }
         Ok(())
@@ -149,11 +153,11 @@ impl MemberSource {
 
 impl RequestSource for MemberSource {
     fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
-        while self.member.requests.is_empty() && !self.is_over {
+        while self.fill.member.requests.is_empty() && !self.is_over {
             self.advance()?;
         }
-        let count = limit.min(self.member.requests.len());
-        requests.extend(self.member.requests.drain(..count));
+        let count = limit.min(self.fill.member.requests.len());
+        requests.extend(self.fill.member.requests.drain(..count));
         Ok(count)
     }
 
