@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use experiment::LabError;
 
+use crate::bounds::within;
+
 /// Bytes in a terabyte: 10^12, the unit in which drives are sold.
 const TERABYTE: f64 = 1e12;
 const DAYS_OF_YEAR: f64 = 365.0;
@@ -26,16 +28,8 @@ impl Default for Factors {
 
 impl Factors {
     pub(super) fn check(&self) -> Result<(), LabError> {
-        let numbers = [
-            ("dollars (--dollars-per-tb)", self.dollars_per_terabyte),
-            ("carbon (--carbon-per-gb)", self.embodied_kg_per_gigabyte),
-        ];
-        match numbers.into_iter().find(|(_, value)| !(0.0..=1e6).contains(value)) {
-            Some((name, value)) => {
-                Err(LabError::invalid(name, format!("{value} is out of range. Give a number between 0 and 1000000")))
-            }
-            None => Ok(()),
-        }
+        within("dollars (--dollars-per-tb)", self.dollars_per_terabyte, 0.0, 1e6)?;
+        within("carbon (--carbon-per-gb)", self.embodied_kg_per_gigabyte, 0.0, 1e6)
     }
 }
 

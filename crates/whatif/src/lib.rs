@@ -13,6 +13,7 @@
 
 mod answer;
 mod array;
+mod bounds;
 mod economics;
 mod kvcache;
 mod placement_answer;
@@ -36,6 +37,7 @@ use workload::trace::MappedTraces;
 
 pub use answer::WhatIfAnswer;
 pub use array::{ArrayAnswer, ArrayQuestion, ArrayRow};
+use bounds::within;
 pub use economics::{DriveLife, Factors};
 pub use kvcache::{KvCacheAnswer, KvCacheFactor, KvCachePlan, KvCacheQuestion, LanguageModel, PromptReuse};
 pub use placement_answer::PlacementAnswer;
@@ -113,12 +115,6 @@ impl WhatIfQuestion {
 
     /// Refuses values out of range.
     fn check(&self) -> Result<(), LabError> {
-        let within = |name: &str, value: f64, low: f64, high: f64| {
-            if (low..=high).contains(&value) {
-                return Ok(());
-            }
-            Err(LabError::invalid(name, format!("{value} is out of range. Give a number between {low} and {high}")))
-        };
         within("fill (--fill)", self.fill_share(), 0.05, 1.0)?;
         within("op (--op)", self.over_provisioning.unwrap_or(0.1), 0.0, 10.0)?;
         within("drive_writes (--drive-writes)", self.drive_writes.unwrap_or(1.0), 0.1, 1000.0)?;

@@ -9,6 +9,10 @@ use serde::Serialize;
 
 use super::question::{KvCachePlan, PromptReuse};
 
+/// Policies that differ only in the placement.
+pub(super) const LRU: &str = "least recently used";
+pub(super) const LRU_FDP: &str = "least recently used, FDP";
+
 /// Results of a policy on one of a number of drives.
 #[derive(Clone, Debug, Serialize)]
 pub struct KvCacheRow {
@@ -116,9 +120,7 @@ impl KvCacheAnswer {
         if let Some(drives) = question.drives {
             return format!(
                 "{model} at {rate} requests/s on {drives} {}: at most {:.1} years, with slots overwritten {}.",
-                question.device,
-                self.needs.iter().map(|need| self.row(need).years).fold(0.0, f64::max),
-                best.policy
+                question.device, best.years, best.policy
             );
         }
         let most = self.needs.iter().max_by_key(|need| need.drives).expect("there is a policy");
@@ -134,7 +136,7 @@ impl KvCacheAnswer {
 
     /// Effect of handles on the policy in the order of use.
     fn fdp_sentence(&self) -> Option<String> {
-        let [without, with] = ["least recently used", "least recently used, FDP"].map(|name| {
+        let [without, with] = [LRU, LRU_FDP].map(|name| {
             let need = self.needs.iter().find(|need| need.policy == name);
             need.map(|need| self.row(need))
         });
@@ -189,8 +191,7 @@ fn factors(plan: &KvCachePlan) -> Vec<KvCacheFactor> {
             factor("reuse", value, &file.display().to_string())
         }
         (reuse, _) => {
-            let kind = if *reuse == PromptReuse::Agent { "agent" } else { "conversation" };
-            let source = format!("assumed: `{kind}` of kvcache_tier (docs/reference/workloads.md)");
+            let source = format!("assumed: `{}` of kvcache_tier (docs/reference/workloads.md)", reuse.kind());
             factor("reuse", format!("turns of a session {} s apart", reuse.think_seconds()), &source)
         }
     };

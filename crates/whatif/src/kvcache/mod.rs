@@ -18,14 +18,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use analysis::interval::Intervals;
-use experiment::{
-    Experiment, LabError, Profile, RunChange, RunOptions, RunOverrides, ScaleChoice, Variant, WorkloadChoice,
-};
+use experiment::{Experiment, LabError, RunChange, RunOptions, RunOverrides, ScaleChoice, Variant, WorkloadChoice};
 use simulate::run::{self, ProgressObserver, RunResult};
 use simulate::steady;
 use toml::Table;
 
-use self::answer::{KvCacheNeed, KvCacheRow};
+use self::answer::{KvCacheNeed, KvCacheRow, LRU, LRU_FDP};
 use self::question::DRIVES_MAX;
 use crate::DRIVE_WRITES_MAX;
 use crate::economics::WearModel;
@@ -44,8 +42,8 @@ struct KvCachePolicy {
 }
 
 const POLICIES: [KvCachePolicy; 4] = [
-    KvCachePolicy { name: "least recently used", eviction: "lru", placement: "none" },
-    KvCachePolicy { name: "least recently used, FDP", eviction: "lru", placement: "class" },
+    KvCachePolicy { name: LRU, eviction: "lru", placement: "none" },
+    KvCachePolicy { name: LRU_FDP, eviction: "lru", placement: "class" },
     KvCachePolicy { name: "in write order", eviction: "fifo", placement: "none" },
     KvCachePolicy { name: "in write order, FDP", eviction: "fifo", placement: "class" },
 ];
@@ -103,7 +101,7 @@ impl KvCachePlan {
         let chunks = |of: f64| of / measure("prompts").max(1.0) * requests * self.chunk_bytes();
         let written = chunks(measure("chunks_written"));
         let hits = measure("hit_ratio") * measure("chunks_requested");
-        let drive_writes_per_day = written * SECONDS_OF_DAY / self.capacity_bytes as f64;
+        let drive_writes_per_day = written * SECONDS_OF_DAY / self.wear.capacity_bytes as f64;
         let write_amplification = result.tail_write_amplification(steady::ROUNDS as f64);
         let wear = WearModel { drive_writes_per_day: drive_writes_per_day.max(1e-9), ..self.wear };
         KvCacheRow {
@@ -159,8 +157,7 @@ impl KvCachePlan {
         }
         let mut answer = KvCacheAnswer::new(self, needs, rows);
         let best = answer.best().clone();
-        let has_ensemble = Profile::find(&self.question.device)?.ensemble.is_some();
-        if uncertainty && has_ensemble {
+        if uncertainty && self.has_ensemble {
             let Some((results, intervals)) = self.run(best.drives, Some(&best.policy), watch)? else { return Ok(None) };
             self.add_interval(&mut answer, &results[0], &intervals);
         }
@@ -210,7 +207,7 @@ impl KvCachePlan {
 
 #[cfg(test)]
 mod tests {
-    use experiment::{Scale, SettingOverrides};
+    use experiment::{Profile, Scale, SettingOverrides};
 
     use super::*;
 

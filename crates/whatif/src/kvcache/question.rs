@@ -9,6 +9,7 @@ use toml::{Table, Value};
 use workload::trace::{MooncakeRequest, ReadOutcome, RecordReader};
 
 use super::models::LanguageModel;
+use crate::bounds::within;
 use crate::economics::WearModel;
 
 /// Largest number of drives of a plan.
@@ -34,6 +35,15 @@ pub enum PromptReuse {
 }
 
 impl PromptReuse {
+    /// Kind of the requests in `kvcache_tier`.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            PromptReuse::Chat => "conversation",
+            PromptReuse::Agent => "agent",
+            PromptReuse::Trace(_) => "mooncake",
+        }
+    }
+
     /// Time between two turns of a session, seconds. Assumed, as `kvcache_tier` does.
     pub(super) fn think_seconds(&self) -> f64 {
         if *self == PromptReuse::Agent { 5.0 } else { 60.0 }
@@ -113,7 +123,7 @@ pub struct KvCachePlan {
     pub(super) question: KvCacheQuestion,
     pub(super) trace: Option<TraceRate>,
     pub(super) config: DeviceConfig,
-    pub(super) capacity_bytes: u64,
+    pub(super) has_ensemble: bool,
     pub(super) wear: WearModel,
     /// Bytes per second that a host can read from a drive. `None` for a device without timing.
     pub(super) read_limit: Option<f64>,
@@ -131,12 +141,6 @@ impl KvCacheQuestion {
     /// A number is out of range, the device is unknown or has no endurance, or the trace cannot be
     /// read.
     pub fn plan(self) -> Result<KvCachePlan, LabError> {
-        let within = |name: &str, value: f64, low: f64, high: f64| match (low..=high).contains(&value) {
-            true => Ok(()),
-            false => {
-                Err(LabError::invalid(name, format!("{value} is out of range. Give a number from {low} to {high}")))
-            }
-        };
         within("requests (--requests)", self.requests_per_second, 1e-6, 1e9)?;
         within("years (--years)", self.years, 0.01, 100.0)?;
         within("chunk_tokens (--chunk-tokens)", self.chunk_tokens.into(), 1.0, 65_536.0)?;
@@ -152,7 +156,8 @@ impl KvCacheQuestion {
             _ => None,
         };
         let of_device = RunChange::from_settings(&self.overrides).device;
-        let config = Profile::find(&self.device)?.config(&of_device)?;
+        let profile = Profile::find(&self.device)?;
+        let config = profile.config(&of_device)?;
         let layout = DeviceLayout::new(&config);
         let layout = layout.map_err(|error| LabError::Device { device: self.device.clone(), error })?;
         let Some(endurance) = &config.endurance else {
@@ -170,8 +175,15 @@ impl KvCacheQuestion {
             Some(scale) => scale,
             None => scaled_model::sizes(&self.device, &config, None)?[0],
         };
-        let capacity_bytes = layout.capacity_bytes();
-        Ok(KvCachePlan { question: self, trace, config, capacity_bytes, wear, read_limit, scale })
+        Ok(KvCachePlan {
+            has_ensemble: profile.ensemble.is_some(),
+            question: self,
+            trace,
+            config,
+            wear,
+            read_limit,
+            scale,
+        })
     }
 }
 
@@ -199,15 +211,16 @@ impl KvCachePlan {
                 let traces = of_server / trace.per_second();
                 let workers = traces.ceil().clamp(1.0, (4096.0 / servers).floor());
                 let files = Value::from(vec![file.display().to_string()]);
-                let requests =
-                    Table::from_iter([("kind".to_string(), "mooncake".into()), ("files".to_string(), files)]);
+                let requests = Table::from_iter([
+                    ("kind".to_string(), question.reuse.kind().into()),
+                    ("files".to_string(), files),
+                ]);
                 (requests, workers, self.chunk_bytes() * traces / workers)
             }
             (reuse, _) => {
                 let sessions = (of_server * reuse.think_seconds()).round().clamp(1.0, 1e7);
-                let kind = if *reuse == PromptReuse::Agent { "agent" } else { "conversation" };
                 let requests = Table::from_iter([
-                    ("kind".to_string(), kind.into()),
+                    ("kind".to_string(), reuse.kind().into()),
                     ("sessions".to_string(), Value::Integer(sessions as i64)),
                     ("think_seconds".to_string(), reuse.think_seconds().into()),
                 ]);
