@@ -139,6 +139,7 @@ impl<S: EventSink> Device<S> {
         checkpoint.undo_blocks = copied.changes;
         checkpoint.log = copied.log;
         checkpoint.copied = end;
+        assert_eq!(checkpoint.entries.len(), index(end - start), "a part is copied completely");
         Ok(())
     }
 
@@ -220,6 +221,7 @@ impl Checkpoint {
         let changes = std::mem::take(&mut self.part_changes[part]);
         self.changes -= wide(changes.len());
         for change in changes.iter().rev() {
+            assert_eq!(index(change.lpn / PART_PAGES), part, "a change belongs to the part that is reverted");
             let first = index(change.lpn % PART_PAGES);
             let step = u32::from(change.before != 0);
             let entries = self.entries[first..][..index(change.pages)].iter_mut();

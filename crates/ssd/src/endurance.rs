@@ -68,6 +68,7 @@ impl WearSummary {
             wear.fewest_erases = wear.fewest_erases.min(*erases);
             wear.most_erases = wear.most_erases.max(*erases);
         }
+        assert!(wear.fewest_erases <= wear.most_erases, "the least erased block has no more erases than the most");
         wear
     }
 
@@ -129,6 +130,7 @@ impl Endurance {
         let physical_bytes = f64::from(layout.physical_pages) * to_f64(layout.page_bytes) * overhead;
         let capacity_bytes = f64::from(layout.logical_pages) * to_f64(layout.page_bytes);
         let host_bytes_total = rated * physical_bytes / amplification;
+        assert!(host_bytes_total > 0.0, "a drive survives {host_bytes_total} bytes");
         let life_used = config.life_used(&wear);
         Endurance {
             life_used,

@@ -255,6 +255,7 @@ impl<R: Read> SnapshotReader<R> {
                     lpn += run;
                 }
             }
+            assert_eq!(lpn, pages.end, "the runs of a part cover it");
         }
         maps.restore_reverse();
         Ok(maps)

@@ -114,7 +114,7 @@ impl DeviceState {
     pub(super) fn new(config: &DeviceConfig, layout: &DeviceLayout) -> DeviceState {
         let slices = index(layout.slices());
         let divided = layout.slices_per_superblock > 1;
-        DeviceState {
+        let state = DeviceState {
             units: vec![ReclaimUnit::FREE; slices],
             unit_of_slice: if divided { (0..layout.slices()).collect() } else { Vec::new() },
             superblocks: vec![Superblock { class: 0, parts_used: 0 }; index(layout.superblocks())],
@@ -133,7 +133,10 @@ impl DeviceState {
             erase_counts: BlockTable::from(vec![0; index(narrow(layout.blocks()))]),
             recency: window_of(layout.separation_pages),
             absorbing: window_of(layout.absorption_pages),
-        }
+        };
+        assert!(state.fits(layout), "a new state has the sizes of its layout");
+        assert_eq!(state.groups.iter().map(|group| group.free_slices).sum::<u64>(), u64::from(layout.slices()));
+        state
     }
 
     /// Computes the watch counts, which snapshots leave out. Accepts any values from a file.

@@ -35,9 +35,13 @@ impl DeviceCore {
             self.fewest_erases = self.wear().fewest_erases;
             return;
         };
+        assert_ne!(cold, worn, "an erased superblock holds no data");
+        let erases_before = self.erases(cold) + self.erases(worn);
         for unit in self.units_in_use(cold).collect::<Vec<RuId>>() {
             self.move_to_worn_blocks(events, now, unit, worn);
         }
+        let erases_after = self.erases(cold) + self.erases(worn);
+        assert!(erases_after > erases_before, "the old blocks of moved data are erased");
         for block in 0..blocks {
             self.state.block_at.swap(cold * blocks + block, worn * blocks + block);
         }
@@ -71,7 +75,8 @@ impl DeviceCore {
     /// Copies the valid pages of a closed reclaim unit to the blocks of a free superblock and erases
     /// its own blocks. The caller exchanges the blocks.
     fn move_to_worn_blocks(&mut self, events: &mut EventEmitter<'_>, now: Nanos, unit: RuId, worn: u32) {
-        let ReclaimUnit { group, owner, class, pages, valid_pages, .. } = self.state.units[unit.index()];
+        let ReclaimUnit { group, owner, class, pages, valid_pages, state, .. } = self.state.units[unit.index()];
+        assert_eq!(state, UnitState::Closed, "{unit:?} moves while it is written");
         self.move_in_time(now, unit, worn);
         for place in 0..self.layout.classes[usize::from(class)].blocks {
             let block = self.block_of(unit, place);

@@ -29,6 +29,7 @@ impl SourcePolicy {
     ///
     /// `owners` are the closed sets of each owner of one reclaim group.
     pub(crate) fn order(self, owners: &[Vec<ClosedSet>], units: &[ReclaimUnit]) -> Vec<Vec<usize>> {
+        assert!(!owners.is_empty(), "a reclaim group has a shared pool");
         match self {
             SourcePolicy::Global => vec![(0..owners.len()).collect()],
             SourcePolicy::HighestPressure => {
@@ -54,7 +55,9 @@ impl SourcePolicy {
 /// live page.
 fn pressure(sets: &[ClosedSet], units: &[ReclaimUnit]) -> (bool, f64) {
     let live = valid_pages(sets, units);
-    let invalid = closed_pages(sets) - live;
+    let closed = closed_pages(sets);
+    assert!(live <= closed, "{live} of {closed} pages are valid");
+    let invalid = closed - live;
     (sets.iter().any(ClosedSet::holds_unit_without_valid_page), to_f64(invalid) / to_f64(live))
 }
 

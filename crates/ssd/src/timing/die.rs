@@ -202,6 +202,7 @@ impl Die {
             match program {
                 None => self.collection.work_off(rest),
                 Some(work) => {
+                    assert!(rest <= work.left_ns && rest <= self.programs_ns, "an operation ends after its work");
                     work.left_ns -= rest;
                     self.programs_ns -= rest;
                     if work.left_ns == 0 {
