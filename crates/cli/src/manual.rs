@@ -26,7 +26,8 @@ pub fn page(command: &ManArgs) -> Result<ExitOutcome, LabError> {
         described = subcommand;
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(described.clone()).render(&mut page).expect("memory can be written");
+    let manual = clap_mangen::Man::new(described.clone()).source(concat!("warp ", env!("CARGO_PKG_VERSION")));
+    manual.render(&mut page).expect("memory can be written");
     print(&String::from_utf8(page).expect("a page is text"));
     Ok(ExitOutcome::Done)
 }

@@ -81,7 +81,7 @@ mirror() {
 # Installs the host programs that unpack and pack.
 install_host_tools() {
     local pair missing=()
-    for pair in mmdebstrap:mmdebstrap zstd:zstd xz:xz-utils cpio:cpio depmod:kmod modinfo:kmod; do
+    for pair in mmdebstrap:mmdebstrap zstd:zstd xz:xz-utils cpio:cpio depmod:kmod; do
         command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
     done
     [ -e "$KEYRING" ] || missing+=(debian-archive-keyring)
