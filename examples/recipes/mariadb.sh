@@ -22,7 +22,7 @@ server=$!
 tries=600
 until mariadb --socket=/run/mysqld/mysqld.sock -e 'CREATE DATABASE sbtest' 2>/dev/null; do
     tries=$((tries - 1))
-    if [ $tries = 0 ] || ! kill -0 $server; then cat /tmp/mariadb.log && exit 1; fi
+    if [ $tries = 0 ] || ! kill -0 $server; then cat /tmp/mariadb.log; exit 1; fi
     sleep 0.2
 done
 bench() {

@@ -14,5 +14,5 @@ warp hints -- sh -c 'exec "$@" >/tmp/report 2>&1' - \
     --write_buffer_size=1048576 --target_file_size_base=1048576 \
     --max_bytes_for_level_base=4194304 --max_bytes_for_level_multiplier=4 --level_compaction_dynamic_level_bytes=false \
     --soft_pending_compaction_bytes_limit=8388608 --hard_pending_compaction_bytes_limit=16777216 "$@" ||
-    { cat /tmp/report && exit 1; }
+    { cat /tmp/report; exit 1; }
 umount /mnt

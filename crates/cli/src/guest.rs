@@ -1,6 +1,5 @@
 //! `warp guest`: runs a command or a shell in a Linux guest with a drive.
 
-use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -246,10 +245,11 @@ fn built(packages: &[String], is_stopped: &dyn Fn() -> bool) -> Result<GuestFile
     built
 }
 
-/// Path of this program for the guest, `None` if the program is not `warp`.
+/// Path of this program for the guest. `None` if an interpreter of Python runs the command.
 fn this_program() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
-    (program.file_name() == Some(OsStr::new("warp"))).then_some(program)
+    let is_warp = program.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"warp"));
+    is_warp.then_some(program)
 }
 
 // ------------------------------------------------------------------------------------------------------ the drive --

@@ -8,6 +8,6 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 warp_drive_start "$folder" --capacity 32M
-"${WARP:-warp}" run ../store.fio --target "$WARP_DRIVE" --no-keep || { warp_drive_stop && exit 1; }
+"${WARP:-warp}" run ../store.fio --target "$WARP_DRIVE" --no-keep || { warp_drive_stop; exit 1; }
 warp_drive_stop
 warp_drive_check --waf-at-most 1.15 --handle 0:1.01

@@ -98,7 +98,7 @@ pub struct Machine {
     pub attached: Vec<DriveTransports>,
     /// Folder of this machine, mounted as /shared in the guest.
     pub share: PathBuf,
-    /// Program for the guest, available there under the same name.
+    /// Program that is the command `warp` in the guest.
     pub program: Option<PathBuf>,
     pub task: Task,
     pub accelerator: Accelerator,
@@ -322,9 +322,8 @@ impl BootFiles<'_> {
         if let Task::Command(words) = &machine.task {
             write("command", &script(words))?;
         }
-        if let Some(name) = machine.program.as_deref().and_then(Path::file_name) {
-            let program = machine.program.as_deref().expect("it has a name");
-            let copy = programs.join(name);
+        if let Some(program) = &machine.program {
+            let copy = programs.join("warp");
             // A hard link is free. On another file system the program is copied.
             if fs::hard_link(program, &copy).is_err() {
                 fs::copy(program, &copy).map_err(GuestError::io(copy))?;
