@@ -178,7 +178,7 @@ fn negative(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
         arguments.iter().position(|argument| argument.to_str().is_some_and(|text| text.starts_with(value.as_str())));
     let place = place.filter(|place| is_number && *place > 0)?;
     let [option, value] = [place - 1, place].map(|place| arguments[place].to_string_lossy());
-    option.starts_with("--").then(|| format!("{option} {value} is negative. Give 0 or more"))
+    option.starts_with("--").then(|| format!("{option} {value} is negative. Give a positive number"))
 }
 
 /// Error about an invalid option value.

@@ -33,7 +33,7 @@ pub struct PlanKvCacheArgs {
     /// Size of the keys and values of a token, for a model that is not in the list
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["model", "kv_bits"])]
     pub token_bytes: Option<u64>,
-    /// Bits of a key or value, 16 or 8
+    /// Bits of a key or value, such as 16, 8 or 4
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub kv_bits: u32,
     /// Requests of all users, such as 50/s
@@ -54,8 +54,7 @@ pub struct PlanKvCacheArgs {
     /// Inference servers that share a drive, each with a tier of its own
     #[arg(long, default_value_t = 2)]
     pub servers: u32,
-    /// Tokens of a chunk, which is written and read as a whole. More tokens make fewer and larger
-    /// writes
+    /// Tokens of a chunk, which is written and read as a whole. A trace has chunks of 512
     #[arg(long, value_name = "TOKENS", default_value_t = 256)]
     pub chunk_tokens: u32,
     /// Largest write

@@ -53,7 +53,7 @@ pub enum CaptureError {
          and give its files to `warp whatif`"
     )]
     NoTracing,
-    #[error("only root may trace requests through {}. Run `sudo warp capture ...`", .0.display())]
+    #[error("only root may trace requests through {}. Run the command with sudo", .0.display())]
     NotAllowed(PathBuf),
     #[error(
         "this kernel has no event block:{0} (it was built without CONFIG_BLK_DEV_IO_TRACE or block events), so \

@@ -7,7 +7,7 @@ use base::HumanBytes;
 use report::rows::{CellValue, ReportTable};
 use serde::Serialize;
 
-use super::question::{KvCachePlan, PromptReuse};
+use super::question::{KvCachePlan, LMCACHE_TOKENS, PromptReuse};
 
 /// Policies that differ only in the placement.
 pub(super) const LRU: &str = "least recently used";
@@ -42,7 +42,8 @@ pub struct KvCacheRow {
 pub struct KvCacheNeed {
     pub policy: String,
     pub drives: u32,
-    /// Bottleneck with fewer drives: `reads` or `life`, or `none` for one drive.
+    /// Bottleneck with fewer drives: `reads`, `writes` or `life`, or `none` for one drive. Of a given
+    /// number of drives it is what they do not suffice for.
     pub limit: &'static str,
 }
 
@@ -118,10 +119,11 @@ impl KvCacheAnswer {
         let (model, rate, years) = (&question.model.name, question.requests_per_second, question.years);
         let best = self.row(self.best());
         if let Some(drives) = question.drives {
-            return format!(
-                "{model} at {rate} requests/s on {drives} {}: at most {:.1} years, with slots overwritten {}.",
-                question.device, best.years, best.policy
-            );
+            let place = format!("{model} at {rate} requests/s on {drives} {}", question.device);
+            return match self.best().limit {
+                limit @ ("reads" | "writes") => format!("{place}: too few for the {limit}."),
+                _ => format!("{place}: at most {:.1} years, with slots overwritten {}.", best.years, best.policy),
+            };
         }
         let most = self.needs.iter().max_by_key(|need| need.drives).expect("there is a policy");
         let other = match most.drives > best.drives {
@@ -192,12 +194,16 @@ fn factors(plan: &KvCachePlan) -> Vec<KvCacheFactor> {
         }
         (reuse, _) => {
             let source = format!("assumed: `{}` of kvcache_tier (docs/reference/workloads.md)", reuse.kind());
-            factor("reuse", format!("turns of a session {} s apart", reuse.think_seconds()), &source)
+            let [turn, prompt] = reuse.tokens();
+            let seconds = reuse.think_seconds();
+            let value = format!("{turn} new tokens each {seconds} s, after a first prompt of {prompt} tokens");
+            factor("reuse, a session", value, &source)
         }
     };
     let chunk = match plan.trace {
         Some(_) => "Mooncake's traces",
-        None => "LMCache's default, 256 tokens (--chunk-tokens)",
+        None if question.chunk_tokens == LMCACHE_TOKENS => "LMCache's default (--chunk-tokens)",
+        None => "--chunk-tokens",
     };
     let admission = match question.admit_second_request {
         true => "at the second request".to_string(),
@@ -215,9 +221,10 @@ fn factors(plan: &KvCachePlan) -> Vec<KvCacheFactor> {
         factor("erases that a block lasts", rated.to_string(), &format!("profile {}", question.device)),
         factor("flash of a drive", bytes(plan.wear.physical_bytes as f64), &format!("profile {}", question.device)),
     ];
-    if let Some(limit) = plan.read_limit {
-        let source = format!("link of profile {}", question.device);
-        factors.push(factor("bytes read per second at most", bytes(limit), &source));
+    if let Some(speed) = plan.speed {
+        let source = |part: &str| format!("{part} of profile {}", question.device);
+        factors.push(factor("bytes per second over the link at most", bytes(speed.link), &source("link")));
+        factors.push(factor("bytes per second to the flash at most", bytes(speed.programs), &source("dies")));
     }
     factors
 }
@@ -235,8 +242,8 @@ fn notes(plan: &KvCachePlan) -> Vec<String> {
     } else {
         notes.push("One server writes to a drive, so there is nothing for FDP to separate (`--servers`).".to_string());
     }
-    if plan.read_limit.is_none() {
-        notes.push("The profile has no timing, so the speed of reads is not checked.".to_string());
+    if plan.speed.is_none() {
+        notes.push("The profile has no timing, so the speed of reads and writes is not checked.".to_string());
     }
     notes
 }

@@ -122,10 +122,15 @@ impl KvCachePlan {
         }
     }
 
-    /// Factor by which the drives of a row are too few. At most 1 if they suffice.
-    fn shortage(&self, row: &KvCacheRow) -> f64 {
-        let reads = self.read_limit.map_or(0.0, |limit| row.bytes_read_per_second / limit);
-        reads.max(self.question.years / row.years)
+    /// Bottleneck of a row, and the factor by which its drives are too few. At most 1 if they suffice.
+    fn shortage(&self, row: &KvCacheRow) -> (&'static str, f64) {
+        let mut shortages = vec![("life", self.question.years / row.years)];
+        if let Some(speed) = self.speed {
+            let written = row.bytes_written_per_second;
+            shortages.push(("reads", row.bytes_read_per_second / speed.link));
+            shortages.push(("writes", (written / speed.link).max(written * row.write_amplification / speed.programs)));
+        }
+        shortages.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).expect("there is a life")
     }
 
     /// Runs the plan. With `uncertainty` it also runs the members of the device's ensemble, for the
@@ -150,7 +155,7 @@ impl KvCachePlan {
                 }
             }
             let enough = |(drives, rows): (&u32, &Vec<KvCacheRow>)| {
-                (self.question.drives.is_some() || self.shortage(&rows[index]) <= 1.0).then_some(*drives)
+                (self.question.drives.is_some() || self.shortage(&rows[index]).1 <= 1.0).then_some(*drives)
             };
             let drives = rows.iter().find_map(enough).expect("the search ends with enough drives");
             needs.push(KvCacheNeed { policy: (*name).to_string(), drives, limit: self.limit(&rows, index, drives) });
@@ -166,7 +171,7 @@ impl KvCachePlan {
 
     /// Number of drives to run next for a policy. `None` if the smallest that suffices is known.
     fn next_drives(&self, rows: &BTreeMap<u32, Vec<KvCacheRow>>, index: usize) -> Result<Option<u32>, LabError> {
-        let shortage = |drives: &u32| self.shortage(&rows[drives][index]);
+        let shortage = |drives: &u32| self.shortage(&rows[drives][index]).1;
         let high = rows.keys().find(|drives| shortage(drives) <= 1.0).copied();
         let below = rows.range(..high.unwrap_or(u32::MAX)).next_back();
         let low = below.map_or(0, |(drives, _)| *drives);
@@ -186,13 +191,14 @@ impl KvCachePlan {
         Ok(Some(expected.clamp(low + 1, high - 1)))
     }
 
-    /// Bottleneck with fewer drives.
+    /// Bottleneck with fewer drives, or with the given number of drives.
     fn limit(&self, rows: &BTreeMap<u32, Vec<KvCacheRow>>, index: usize, drives: u32) -> &'static str {
-        let Some((_, before)) = rows.range(..drives).next_back() else { return "none" };
-        match self.read_limit.is_some_and(|limit| before[index].bytes_read_per_second > limit) {
-            true => "reads",
-            false => "life",
-        }
+        let judged = match self.question.drives {
+            Some(given) => rows.get(&given),
+            None => rows.range(..drives).next_back().map(|(_, row)| row),
+        };
+        let shortage = judged.map(|rows| self.shortage(&rows[index])).filter(|(_, factor)| *factor > 1.0);
+        shortage.map_or("none", |(name, _)| name)
     }
 
     fn add_interval(&self, answer: &mut KvCacheAnswer, result: &RunResult, intervals: &Intervals) {
@@ -291,6 +297,35 @@ mod tests {
         // 10 requests of 20 chunks of 512 tokens, of which half is missed.
         let expected = 10.0 * 20.0 * 512.0 * 327_680.0 * (1.0 - one.hit_ratio);
         assert!((one.bytes_written_per_second / expected - 1.0).abs() < 0.02, "{}", one.bytes_written_per_second);
+    }
+
+    /// A chunk is a unit of storage, so its size does not change the tokens of a service.
+    #[test]
+    fn the_size_of_a_chunk_does_not_change_the_bytes() {
+        let written = |chunk_tokens: u32| {
+            let answer = answer(KvCacheQuestion { chunk_tokens, ..question(6.0, PromptReuse::Chat, Some(1)) });
+            answer.row(answer.best()).bytes_written_per_second
+        };
+        let [small, usual, large] = [128, 256, 1024].map(written);
+        assert!((small / usual - 1.0).abs() < 0.1 && (large / usual - 1.0).abs() < 0.1, "{small} {usual} {large}");
+    }
+
+    #[test]
+    fn a_drive_that_is_too_slow_is_not_enough() {
+        let fast = |memory_hits: f64, drives: Option<u32>| {
+            answer(KvCacheQuestion { years: 0.01, memory_hits, ..question(60.0, PromptReuse::Chat, drives) })
+        };
+        let one = fast(0.0, Some(1));
+        assert!(one.headline.contains("too few for the reads"), "{}", one.headline);
+        let one = fast(0.999, Some(1));
+        assert_eq!(one.best().limit, "writes", "{}", one.headline);
+        let enough = fast(0.999, None);
+        let need = enough.best();
+        assert!(need.drives > 1 && need.limit == "writes", "{need:?}");
+        // 64 dies program 48 KiB in 462 us each.
+        let flash = 64.0 * 48.0 * 1024.0 / 462e-6;
+        let row = enough.row(need);
+        assert!(row.bytes_written_per_second * row.write_amplification <= flash, "{row:?}");
     }
 
     #[test]

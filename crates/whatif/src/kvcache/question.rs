@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use experiment::{LabError, Profile, RunChange, Scale, SettingOverrides, scaled_model};
-use ssd::{DeviceConfig, DeviceLayout};
+use ssd::config::Geometry;
+use ssd::{DeviceConfig, DeviceLayout, TimingConfig};
 use toml::{Table, Value};
 use workload::trace::{MooncakeRequest, ReadOutcome, RecordReader};
 
@@ -20,6 +21,8 @@ const TRACE_TOKENS: u32 = 512;
 const CHUNK_BYTES_MAX: f64 = 1024.0 * 1024.0 * 1024.0;
 /// Sessions of a drive with which the search for the number of drives begins at most.
 const SESSIONS_MAX: f64 = 100_000.0;
+/// Tokens of a chunk of LMCache by default (its setting `chunk_size`).
+pub(super) const LMCACHE_TOKENS: u32 = 256;
 /// Unit of the sizes of chunks.
 const BLOCK_BYTES: f64 = 4096.0;
 
@@ -47,6 +50,35 @@ impl PromptReuse {
     /// Time between two turns of a session, seconds. Assumed, as `kvcache_tier` does.
     pub(super) fn think_seconds(&self) -> f64 {
         if *self == PromptReuse::Agent { 5.0 } else { 60.0 }
+    }
+
+    /// Mean tokens that a turn adds, and tokens of the prompt with which a session begins. Assumed,
+    /// as `kvcache_tier` does in chunks of 256.
+    pub(super) fn tokens(&self) -> [u32; 2] {
+        if *self == PromptReuse::Agent { [256, 4096] } else { [512, 512] }
+    }
+}
+
+/// Tokens with which a session ends.
+const CONTEXT_TOKENS: u32 = 128_000;
+
+/// Bytes per second that a drive can move.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DriveSpeed {
+    /// Over its link, in each direction.
+    pub(super) link: f64,
+    /// To its flash, if all dies program.
+    pub(super) programs: f64,
+}
+
+impl DriveSpeed {
+    fn new(timing: &TimingConfig, geometry: &Geometry) -> DriveSpeed {
+        let planes = [geometry.channels, geometry.dies_per_channel, geometry.planes_per_die];
+        let planes: f64 = planes.map(f64::from).iter().product();
+        DriveSpeed {
+            link: timing.link.bytes_per_second() as f64,
+            programs: planes * timing.one_shot_bytes() as f64 * 1e9 / timing.nand.program_ns as f64,
+        }
     }
 }
 
@@ -125,8 +157,8 @@ pub struct KvCachePlan {
     pub(super) config: DeviceConfig,
     pub(super) has_ensemble: bool,
     pub(super) wear: WearModel,
-    /// Bytes per second that a host can read from a drive. `None` for a device without timing.
-    pub(super) read_limit: Option<f64>,
+    /// `None` for a device without timing.
+    pub(super) speed: Option<DriveSpeed>,
     pub(super) scale: Scale,
 }
 
@@ -143,13 +175,14 @@ impl KvCacheQuestion {
     pub fn plan(self) -> Result<KvCachePlan, LabError> {
         within("requests (--requests)", self.requests_per_second, 1e-6, 1e9)?;
         within("years (--years)", self.years, 0.01, 100.0)?;
-        within("chunk_tokens (--chunk-tokens)", self.chunk_tokens.into(), 1.0, 65_536.0)?;
+        within("chunk_tokens (--chunk-tokens)", self.chunk_tokens.into(), 16.0, 16_384.0)?;
         within("servers (--servers)", self.servers.into(), 1.0, 64.0)?;
-        within("memory_hits (--memory-hits)", self.memory_hits, 0.0, 0.999)?;
-        within("admit (--admit), percent", self.admit_percent, 0.1, 100.0)?;
+        within("memory_hits (--memory-hits), percent", self.memory_hits * 100.0, 0.0, 99.9)?;
+        within("admit (--admit), percent", self.admit_percent, 1.0, 100.0)?;
         within("used (--used), percent", self.used_percent, 0.1, 100.0)?;
         let chunk_bytes = f64::from(self.chunk_tokens()) * self.model.token_bytes as f64;
         within("the bytes of a chunk (--chunk-tokens times the bytes of a token)", chunk_bytes, 1.0, CHUNK_BYTES_MAX)?;
+        within("write_size (--write-size), bytes", self.write_bytes as f64, BLOCK_BYTES, CHUNK_BYTES_MAX)?;
         within("drives (--drives)", self.drives.unwrap_or(1).into(), 1.0, DRIVES_MAX.into())?;
         let trace = match &self.reuse {
             PromptReuse::Trace(file) => Some(TraceRate::read(file)?),
@@ -170,20 +203,12 @@ impl KvCacheQuestion {
             rated_erases: endurance.rated_erases,
             drive_writes_per_day: 1.0,
         };
-        let read_limit = config.timing.as_ref().map(|timing| timing.link.bytes_per_second() as f64);
+        let speed = config.timing.as_ref().map(|timing| DriveSpeed::new(timing, &config.geometry));
         let scale = match self.scale {
             Some(scale) => scale,
             None => scaled_model::sizes(&self.device, &config, None)?[0],
         };
-        Ok(KvCachePlan {
-            has_ensemble: profile.ensemble.is_some(),
-            question: self,
-            trace,
-            config,
-            wear,
-            read_limit,
-            scale,
-        })
+        Ok(KvCachePlan { has_ensemble: profile.ensemble.is_some(), question: self, trace, config, wear, speed, scale })
     }
 }
 
@@ -218,11 +243,16 @@ impl KvCachePlan {
                 (requests, workers, self.chunk_bytes() * traces / workers)
             }
             (reuse, _) => {
+                let chunks = |tokens: u32| f64::from(tokens) / f64::from(question.chunk_tokens);
+                let [turn, prompt] = reuse.tokens();
                 let sessions = (of_server * reuse.think_seconds()).round().clamp(1.0, 1e7);
                 let requests = Table::from_iter([
                     ("kind".to_string(), reuse.kind().into()),
                     ("sessions".to_string(), Value::Integer(sessions as i64)),
                     ("think_seconds".to_string(), reuse.think_seconds().into()),
+                    ("turn_chunks".to_string(), chunks(turn).into()),
+                    ("system_chunks".to_string(), Value::Integer(chunks(prompt).round() as i64)),
+                    ("context_chunks".to_string(), Value::Integer(chunks(CONTEXT_TOKENS).round() as i64)),
                 ]);
                 (requests, 1.0, self.chunk_bytes())
             }
