@@ -83,6 +83,14 @@ impl Subsystem {
         Ok(subsystem)
     }
 
+    /// Keeps the maps of a new drive's devices in little memory ([`ssd::DeviceCore::make_compact`]).
+    ///
+    /// # Errors
+    /// The system has no address space for it.
+    pub fn make_compact(&mut self) -> Result<(), SetupError> {
+        Ok(self.device.make_compact()?)
+    }
+
     /// Restores a drive from its device and the state that [`Media::store_state`] stored.
     ///
     /// # Errors

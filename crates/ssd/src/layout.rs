@@ -50,6 +50,7 @@ use crate::config::{
     DeviceConfig, GcDestination, HandleConfig, Isolation, ReclaimUnitSize, UnitOpenPolicy, WatermarkBase,
 };
 use crate::error::ConfigError;
+use crate::maps::packed::PackedShape;
 use crate::types::{PlacementList, RuhId, UnitOwner};
 use crate::unit::ReclaimUnit;
 
@@ -208,6 +209,23 @@ impl DeviceLayout {
     pub fn memory_bytes(&self) -> u64 {
         let pages = u64::from(self.physical_pages);
         4 * u64::from(self.logical_pages) + 4 * pages + pages / 4 + self.table_bytes()
+    }
+
+    /// Maximum memory of a device with compact maps ([`DeviceCore::make_compact`]). Only the reclaim
+    /// units that are open or being collected then have 4 bytes for each page in the reverse map.
+    ///
+    /// [`DeviceCore::make_compact`]: crate::DeviceCore::make_compact
+    pub fn compact_memory_bytes(&self) -> u64 {
+        let Some(shape) = PackedShape::new(self.logical_pages, self.slice_pages) else {
+            return self.memory_bytes();
+        };
+        let host_units: u32 = self.handles.iter().map(|handle| u32::from(self.open_slots(handle))).sum();
+        // Those of hosts and of copies in each group, and a victim.
+        let open_units = u64::from(self.groups) * u64::from(host_units + self.frontiers()) + 1;
+        let open_pages = open_units * u64::from(self.superblock_pages);
+        let packed_bytes = shape.memory_bytes(self.logical_pages, self.slices(), self.superblock_pages);
+        let reverse_bytes = 4 * open_pages + packed_bytes;
+        self.memory_bytes().min(self.memory_bytes() - 4 * u64::from(self.physical_pages) + reverse_bytes)
     }
 
     /// Part of [`DeviceLayout::memory_bytes`] that belongs to the block tables.

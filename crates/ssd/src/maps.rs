@@ -6,6 +6,7 @@
 //! kernel is zero, so zero encodes an empty entry, and L2P entries are stored inverted. The maps do
 //! not know reclaim units.
 
+pub(crate) mod packed;
 mod reverse;
 pub(crate) mod undo;
 
@@ -19,6 +20,7 @@ use prefetch::prefetch;
 use crate::cast::{count, index, narrow};
 use crate::types::{Lpn, MappedRun, Ppn};
 pub(crate) use reverse::Cursor;
+use packed::Packing;
 use reverse::ReverseMap;
 use undo::ActiveUndo;
 
@@ -65,7 +67,7 @@ macro_rules! element {
     )*};
 }
 
-element!(u32, u64);
+element!(u8, u32, u64);
 
 impl<T: Element> ZeroedArray<T> {
     /// Allocates an array on huge pages.
@@ -160,6 +162,8 @@ pub(crate) struct PageMaps {
     valid: ZeroedArray<u64>,
     /// Undo log of changes to `l2p_inverted`, active during a checkpoint.
     undo: ActiveUndo,
+    /// Packed reverse map of closed reclaim units, on drives that need little memory.
+    packing: Option<Packing>,
 }
 
 impl PageMaps {
@@ -173,6 +177,7 @@ impl PageMaps {
             reverse: self.reverse.try_clone()?,
             valid: self.valid.try_clone()?,
             undo: ActiveUndo::default(),
+            packing: self.packing.clone(),
         })
     }
 
@@ -191,6 +196,7 @@ impl PageMaps {
             reverse: ReverseMap::new(physical_pages, slice_pages)?,
             valid: ZeroedArray::zeroed(index(physical_pages.div_ceil(64)))?,
             undo: ActiveUndo::default(),
+            packing: None,
         })
     }
 

@@ -154,7 +154,12 @@ impl Subsystem {
     fn rebuild_device(&mut self) -> Result<(), Failure> {
         assert!(self.state.namespaces.iter().next().is_none(), "the drive has no namespaces");
         let config = Subsystem::device_config(&self.config, &self.state);
-        let made = Device::with_sink(&config, FdpEventSink::after(self.device.sink()));
+        let made = Device::with_sink(&config, FdpEventSink::after(self.device.sink())).and_then(|mut device| {
+            if self.device.is_compact() {
+                device.make_compact()?;
+            }
+            Ok(device)
+        });
         let mut device = made.map_err(|error| {
             let cause = format!("the drive cannot use this configuration: {error}");
             Failure::new(Status::INVALID_FIELD, cause).at(Parameter::dword(12, 8))

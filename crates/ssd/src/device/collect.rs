@@ -226,6 +226,7 @@ impl DeviceCore {
         let members = &mut self.state.groups[group.index()];
         let lazy = members.closed[owner_index][usize::from(class)].remove(&mut self.state.units, victim.0);
         members.lazy_units -= u64::from(lazy);
+        self.maps.unpack(self.first_page(victim), unit_pages);
 
         let blank_blocks = self.remap_full_blocks(events, group, victim, destination);
         let blocks_remapped = count(blank_blocks.len());

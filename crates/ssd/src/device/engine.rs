@@ -125,6 +125,25 @@ impl DeviceCore {
         })
     }
 
+    /// Keeps the maps in less memory from now on ([`DeviceLayout::compact_memory_bytes`]). Collection
+    /// and the closing of reclaim units take longer. Results do not depend on it. The maps stay as
+    /// they are if that would not save memory.
+    ///
+    /// # Errors
+    /// The system has no address space for it.
+    ///
+    /// # Panics
+    /// Panics if the drive has been written to.
+    pub fn make_compact(&mut self) -> Result<(), ConfigError> {
+        let made = self.maps.make_compact(self.layout.slice_pages);
+        made.map_err(|error| no_memory(&self.layout, &error))
+    }
+
+    /// Returns true if [`DeviceCore::make_compact`] made the maps compact.
+    pub fn is_compact(&self) -> bool {
+        self.maps.is_compact()
+    }
+
     /// Populates the memory of the mapping table now, 4 bytes per logical page, with all threads of
     /// the current thread pool. Use it before writing the whole of a large drive, because a kernel
     /// in a virtual machine may need seconds per GiB. Results do not depend on it.

@@ -309,7 +309,7 @@ impl DeviceCore {
         self.state.units_closed += 1;
         let (group, owner, class) = (RgId(entry.group), entry.owner, usize::from(entry.class));
         assert!(open.written <= entry.pages, "more was written to reclaim unit {} than it holds", open.unit.0);
-        let unwritten_pages = entry.pages - open.written;
+        let (unit_pages, unwritten_pages) = (entry.pages, entry.pages - open.written);
         let index = self.owner_index(owner);
         let members = &mut self.state.groups[group.index()];
         let lazy = members.closed[index][class].insert(&mut self.state.units, open.unit.0);
@@ -319,6 +319,7 @@ impl DeviceCore {
             CloseReason::HostUpdate => self.state.stats.units_closed_by_host += 1,
             CloseReason::RoomNeeded | CloseReason::IsolationChanged => self.state.stats.units_closed_early += 1,
         }
+        self.maps.pack(self.first_page(open.unit), unit_pages);
         events.emit(|| DeviceEvent::Close { group, unit: open.unit, owner, unwritten_pages, reason });
         unwritten_pages
     }

@@ -14,6 +14,9 @@
 //! Runs are appended in flash order, which is the order of programming. A write before the last
 //! written page of a region (exchanged blocks, or reclaim units smaller than a region) makes the
 //! region flat: a run begins at every page. The region stays flat until all of it is erased.
+//!
+//! On a compact map a region has entries only while it needs them. It takes a slot of the array at
+//! its first write and returns the slot when its unit is packed ([`super::packed`]) or erased.
 
 use crate::cast::{count, index};
 use crate::maps::{PageSize, ZeroedArray};
@@ -23,7 +26,7 @@ use crate::types::{Lpn, MappedRun, Ppn};
 /// per 32 pages takes half a small page.
 const REGION_PAGES_MAX: u32 = 1 << 14;
 
-/// Append position of a region. All zero if the region is empty.
+/// Append position of a region. All zero but the first entry if the region is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct AppendPosition {
     /// End of the written pages, or [`AppendPosition::FLAT`] if a run begins at every page.
@@ -31,13 +34,25 @@ struct AppendPosition {
     runs: u32,
     /// `!` of the logical page that would continue the last run, or 0.
     next_inverted: u32,
+    /// Index of the region's first entry.
+    first_entry: u32,
 }
 
 impl AppendPosition {
     const FLAT: u32 = u32::MAX;
+    /// Value of `written` for a region without entries, larger than any offset.
+    const WITHOUT_ENTRIES: u32 = u32::MAX - 1;
 
-    fn flat() -> AppendPosition {
-        AppendPosition { written: AppendPosition::FLAT, runs: 0, next_inverted: 0 }
+    fn empty(first_entry: u32) -> AppendPosition {
+        AppendPosition { first_entry, ..AppendPosition::default() }
+    }
+
+    fn flat(first_entry: u32) -> AppendPosition {
+        AppendPosition { written: AppendPosition::FLAT, ..AppendPosition::empty(first_entry) }
+    }
+
+    fn without_entries() -> AppendPosition {
+        AppendPosition { written: AppendPosition::WITHOUT_ENTRIES, ..AppendPosition::default() }
     }
 
     /// Appends logical pages from `lpn` on at `offset`, after all written pages. Returns the index
@@ -84,6 +99,8 @@ pub(super) struct ReverseMap {
     entries: ZeroedArray<u32>,
     starts: ZeroedArray<u64>,
     regions: Vec<AppendPosition>,
+    /// First entries of the free slots of a compact map.
+    free_slots: Option<Vec<u32>>,
     /// Binary logarithm of the region size in pages, at least that of a word.
     region_bits: u32,
     physical_pages: u32,
@@ -103,7 +120,8 @@ impl ReverseMap {
         Ok(ReverseMap {
             entries: ZeroedArray::zeroed_on(index(physical_pages), PageSize::Small)?,
             starts: ZeroedArray::zeroed(index(physical_pages.div_ceil(64)))?,
-            regions: vec![AppendPosition::default(); index(physical_pages.div_ceil(1 << region_bits))],
+            regions: (0..physical_pages).step_by(1 << region_bits).map(AppendPosition::empty).collect(),
+            free_slots: None,
             region_bits,
             physical_pages,
         })
@@ -118,6 +136,7 @@ impl ReverseMap {
             entries: self.entries.try_clone()?,
             starts: self.starts.try_clone()?,
             regions: self.regions.clone(),
+            free_slots: self.free_slots.clone(),
             region_bits: self.region_bits,
             physical_pages: self.physical_pages,
         })
@@ -151,7 +170,7 @@ impl ReverseMap {
         if let Some(entry) = state.append(offset, lpn, pages) {
             // Each run has at least one page, so its index is at most its offset.
             assert!(entry <= offset, "region {region} has more runs than pages");
-            self.entries.set(index(ppn - offset + entry), lpn);
+            self.entries.set(index(state.first_entry + entry), lpn);
             let word = index(ppn / 64);
             self.starts.set(word, self.starts.at(word) | 1 << (ppn % 64));
         }
@@ -165,8 +184,8 @@ impl ReverseMap {
         while let Some((lpn, pages)) = next {
             let (region, offset) = self.region_of(ppn);
             let (first, end) = (ppn - offset, self.region_end(region));
-            let AppendPosition { written, .. } = self.regions[index(region)];
-            let entries = &mut self.entries.get_mut()[index(first)..index(end)];
+            let AppendPosition { written, first_entry, .. } = self.regions[index(region)];
+            let entries = &mut self.entries.get_mut()[index(first_entry)..][..index(end - first)];
             let run_start = ppn;
             if written == AppendPosition::FLAT {
                 while let Some((lpn, 1)) = next
@@ -214,14 +233,17 @@ impl ReverseMap {
         while pages > 0 {
             let (region, offset) = self.region_of(ppn);
             let here = pages.min(self.region_pages() - offset);
-            let written = self.regions[index(region)].written;
+            if self.regions[index(region)].written == AppendPosition::WITHOUT_ENTRIES {
+                self.take_slot(region);
+            }
+            let AppendPosition { written, first_entry, .. } = self.regions[index(region)];
             if written <= offset {
                 self.append(ppn, lpn, here);
             } else {
                 if written != AppendPosition::FLAT {
                     self.flatten(region);
                 }
-                let entries = &mut self.entries.get_mut()[index(ppn)..][..index(here)];
+                let entries = &mut self.entries.get_mut()[index(first_entry + offset)..][..index(here)];
                 for (entry, logical) in entries.iter_mut().zip(lpn..lpn + here) {
                     *entry = logical;
                 }
@@ -237,20 +259,21 @@ impl ReverseMap {
     fn flatten(&mut self, region: u32) {
         let first = region << self.region_bits;
         let end = self.region_end(region);
+        let first_entry = self.regions[index(region)].first_entry;
         let mut logical = Vec::with_capacity(index(end - first));
         let (mut runs, mut next) = (0, 0);
         for ppn in first..end {
             if self.begins(ppn) {
-                next = self.entries.at(index(first + runs));
+                next = self.entries.at(index(first_entry + runs));
                 runs += 1;
             }
             logical.push(next);
             next = next.wrapping_add(1);
         }
         assert_eq!(runs, self.regions[index(region)].runs, "region {region} lost a run");
-        self.entries.get_mut()[index(first)..index(end)].copy_from_slice(&logical);
+        self.entries.get_mut()[index(first_entry)..][..logical.len()].copy_from_slice(&logical);
         self.words_of(region).fill(u64::MAX);
-        self.regions[index(region)] = AppendPosition::flat();
+        self.regions[index(region)] = AppendPosition::flat(first_entry);
     }
 
     /// Removes erased physical pages.
@@ -260,9 +283,39 @@ impl ReverseMap {
         for region in ppn.div_ceil(self.region_pages())..end.div_ceil(self.region_pages()) {
             if self.region_end(region) <= end {
                 self.words_of(region).fill(0);
-                self.regions[index(region)] = AppendPosition::default();
+                let AppendPosition { written, first_entry, .. } = self.regions[index(region)];
+                self.regions[index(region)] = match &mut self.free_slots {
+                    None => AppendPosition::empty(first_entry),
+                    Some(free) => {
+                        if written != AppendPosition::WITHOUT_ENTRIES {
+                            free.push(first_entry);
+                        }
+                        AppendPosition::without_entries()
+                    }
+                };
             }
         }
+    }
+
+    /// Makes an empty map compact.
+    ///
+    /// # Panics
+    /// Panics if the map has entries.
+    pub(super) fn make_compact(&mut self) {
+        assert!(self.regions.iter().all(|region| region.written == 0), "a map becomes compact before its first write");
+        assert!(self.physical_pages.is_multiple_of(self.region_pages()), "all slots have the same size");
+        // Slots are taken from the end, so that the same memory is used again.
+        let slots = self.regions.iter().rev().map(|region| region.first_entry);
+        self.free_slots = Some(slots.collect());
+        self.regions.fill(AppendPosition::without_entries());
+    }
+
+    /// Gives a region of a compact map entries.
+    #[cold]
+    fn take_slot(&mut self, region: u32) {
+        let free = self.free_slots.as_mut().expect("only regions of compact maps have no entries");
+        let first_entry = free.pop().expect("there is a slot for each region");
+        self.regions[index(region)] = AppendPosition::empty(first_entry);
     }
 
     fn region_end(&self, region: u32) -> u32 {
@@ -311,13 +364,14 @@ impl ReverseMap {
     pub(super) fn valid_runs(&self, cursor: &mut Cursor, mut bits: u64, runs: &mut Vec<MappedRun>) {
         let base = cursor.word * 64;
         let (region, offset) = self.region_of(base);
-        if self.regions[index(region)].written == AppendPosition::FLAT {
+        let AppendPosition { written, first_entry, .. } = self.regions[index(region)];
+        if written == AppendPosition::FLAT {
             // The region may have become flat since the previous word. The caller copies
             // the pages that it reads, possibly into the same region.
             cursor.runs = offset;
         }
         let starts = self.starts.at(index(cursor.word));
-        let first_entry = index(base - offset + cursor.runs);
+        let first_entry = index(first_entry + cursor.runs);
         if starts == u64::MAX {
             // A run begins at every page. Reads only the entries of requested pages, because the
             // map may end within the word.
@@ -421,10 +475,10 @@ impl ReverseMapLoader<'_> {
     pub(super) fn run(&mut self, ppn: u32, lpn: u32, pages: u32) {
         let (mut first, mut lpn, end) = (ppn, lpn, ppn + pages);
         while first < end {
-            let ((region, offset), word) = (self.map.region_of(first), index(first / 64));
+            let ((region, _), word) = (self.map.region_of(first), index(first / 64));
             let before = self.map.starts.at(word) & ((1 << (first % 64)) - 1);
             let runs = u32::from(self.runs_before[word]) + before.count_ones();
-            self.map.entries.set(index(first - offset + runs), lpn);
+            self.map.entries.set(index(self.map.regions[index(region)].first_entry + runs), lpn);
             let here = end.min(self.map.region_end(region)) - first;
             first += here;
             lpn += here;
@@ -523,7 +577,7 @@ mod tests {
         let mut cursor = map.cursor(64);
         map.valid_runs(&mut cursor, u64::MAX, &mut runs);
         map.append(0, 5000, 64);
-        assert_eq!(map.regions[0], AppendPosition::flat());
+        assert_eq!(map.regions[0], AppendPosition::flat(0));
         map.valid_runs(&mut cursor, 1, &mut runs);
         let pages = [(64, 1000, 64), (128, 1064, 1)];
         assert!(runs.iter().map(|run| (run.ppn.0, run.lpn.0, run.pages)).eq(pages));
@@ -541,10 +595,10 @@ mod tests {
         }
         assert_eq!(map.regions[1].runs, 1);
         map.append(REGION_PAGES_MAX + 50, 9, 1);
-        assert_eq!(map.regions[1], AppendPosition::flat());
+        assert_eq!(map.regions[1], AppendPosition::flat(REGION_PAGES_MAX));
         map.erase(REGION_PAGES_MAX, REGION_PAGES_MAX - 1);
-        assert_eq!(map.regions[1], AppendPosition::flat());
+        assert_eq!(map.regions[1], AppendPosition::flat(REGION_PAGES_MAX));
         map.erase(REGION_PAGES_MAX, REGION_PAGES_MAX);
-        assert_eq!(map.regions[1], AppendPosition::default());
+        assert_eq!(map.regions[1], AppendPosition::empty(REGION_PAGES_MAX));
     }
 }
