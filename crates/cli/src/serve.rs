@@ -141,7 +141,7 @@ fn studio(
 
 /// Adds the number of a drive to the name of its data file and to its serial number.
 pub fn add_number(number: u16, data: &mut String, serial: &mut String) {
-    if !["memory", "null"].contains(&data.as_str()) {
+    if !["memory", "null", "pattern"].contains(&data.as_str()) {
         *data += &format!(".{number}");
     }
     *serial += &format!("-{number}");
@@ -338,6 +338,7 @@ pub fn drive_options(
     let data = match drive.data.as_str() {
         "memory" => DataChoice::Memory,
         "null" => DataChoice::Null,
+        "pattern" => DataChoice::Pattern,
         path => DataChoice::File(PathBuf::from(path)),
     };
     Ok((DriveOptions { subsystem, data, checksums: false }, note))

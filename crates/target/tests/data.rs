@@ -7,7 +7,7 @@ use nvme::Media;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use target::storage::backend::file::OpenDataFile;
-use target::storage::backend::{FileBackend, MemoryBackend, NullBackend, pattern};
+use target::storage::backend::{FileBackend, MemoryBackend, PatternBackend, pattern};
 
 const MIB: usize = 1 << 20;
 /// Not a multiple of the piece size of the memory backend.
@@ -134,43 +134,43 @@ fn after_a_failed_sync_nothing_is_promised() {
 }
 
 #[test]
-fn null_returns_what_its_pattern_says() {
-    let mut null = NullBackend::new(CAPACITY as u64).unwrap();
+fn a_pattern_is_read_back_and_nothing_else() {
+    let mut backend = PatternBackend::new(CAPACITY as u64).unwrap();
     let mut data = vec![0; 4 * 4096];
     pattern::fill(8192, 5, &mut data);
-    null.write(8192, &data).unwrap();
+    backend.write(8192, &data).unwrap();
     let mut read = vec![0xee; 6 * 4096];
-    null.read(4096, &mut read).unwrap();
+    backend.read(4096, &mut read).unwrap();
     assert!(read[..4096].iter().all(|&byte| byte == 0));
     assert!(read[4096..5 * 4096] == data[..]);
     assert!(read[5 * 4096..].iter().all(|&byte| byte == 0));
     // A part of a page.
     let mut part = [0xee; 1024];
-    null.read(8192 + 512, &mut part).unwrap();
+    backend.read(8192 + 512, &mut part).unwrap();
     assert_eq!(part, data[512..1536]);
     // A newer generation, data of another address, other data, a partial page, a discard.
     pattern::fill(8192, 6, &mut data);
-    null.write(8192, &data).unwrap();
-    null.read(8192, &mut read[..4096]).unwrap();
+    backend.write(8192, &data).unwrap();
+    backend.read(8192, &mut read[..4096]).unwrap();
     assert_eq!(pattern::verify(8192, &read[..4096]), Some(6));
-    null.write(8192, &data[4096..8192]).unwrap();
-    null.write(12288, &[1; 4096]).unwrap();
-    null.write(16384, &data[8192..8704]).unwrap();
-    null.discard(20480, 512).unwrap();
-    null.read(8192, &mut read[..4 * 4096]).unwrap();
+    backend.write(8192, &data[4096..8192]).unwrap();
+    backend.write(12288, &[1; 4096]).unwrap();
+    backend.write(16384, &data[8192..8704]).unwrap();
+    backend.discard(20480, 512).unwrap();
+    backend.read(8192, &mut read[..4 * 4096]).unwrap();
     assert!(read[..4 * 4096].iter().all(|&byte| byte == 0));
 }
 
 /// A drive of seven terabytes needs memory only for written pages.
 #[test]
-fn null_takes_memory_as_it_is_written() {
+fn pattern_takes_memory_as_it_is_written() {
     let capacity = 7_680_000_000_000;
-    let mut null = NullBackend::new(capacity).unwrap();
+    let mut backend = PatternBackend::new(capacity).unwrap();
     let address = capacity / 4096 * 4096 - 4096;
     let mut data = [0; 4096];
     pattern::fill(address, 1, &mut data);
-    null.write(address, &data).unwrap();
+    backend.write(address, &data).unwrap();
     data.fill(0);
-    null.read(address, &mut data).unwrap();
+    backend.read(address, &mut data).unwrap();
     assert_eq!(pattern::verify(address, &data), Some(1));
 }

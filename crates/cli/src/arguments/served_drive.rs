@@ -27,7 +27,7 @@ pub struct ServedDriveArgs {
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
     /// Storage of the data, "memory", "null" (no data, for studies of drives larger than the
-    /// machine) or a file
+    /// machine), "pattern" (only a test pattern) or a file
     #[arg(long, value_name = "FILE", default_value = "memory")]
     pub data: String,
     /// Enable Flexible Data Placement on a new drive

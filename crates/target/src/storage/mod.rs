@@ -43,7 +43,7 @@ use crate::clock::unix_ms;
 pub use crate::storage::backend::DataChoice;
 use crate::storage::backend::checksum_file::{ChecksumFile, ChecksumStatus};
 use crate::storage::backend::file::OpenDataFile;
-use crate::storage::backend::{MemoryBackend, NullBackend, memory_check};
+use crate::storage::backend::{MemoryBackend, NullBackend, PatternBackend, memory_check};
 use crate::{ServerClock, SharedSubsystem, lock, lock_result};
 pub use checkpoint::{CheckpointMonitor, CheckpointStatus};
 pub use error::DriveError;
@@ -185,35 +185,39 @@ impl ServedDrive {
         clock: ServerClock,
     ) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
         let config = options.subsystem;
-        let size = DriveSize::new(&config)?;
+        // Drives without data are larger than the machine. Their maps take less memory and more time.
+        let is_compact = matches!(options.data, DataChoice::Null | DataChoice::Pattern);
+        let size = DriveSize::new(&config, is_compact)?;
         let available_bytes = base::memory_available_bytes().unwrap_or(u64::MAX);
-        match options.data {
+        let capacity_bytes = size.data_bytes;
+        let media: Box<dyn Media> = match options.data {
             DataChoice::Memory => {
                 memory_check::check(size.data_bytes, size.maps_bytes, available_bytes)?;
-                ServedDrive::without_files(config, Box::new(MemoryBackend::new(size.data_bytes)))
+                Box::new(MemoryBackend::new(capacity_bytes))
             }
             DataChoice::Null => {
-                memory_check::check(NullBackend::memory_bytes(size.data_bytes), size.maps_bytes, available_bytes)?;
-                let null = NullBackend::new(size.data_bytes).map_err(|source| MediaError {
+                memory_check::check(0, size.maps_bytes, available_bytes)?;
+                Box::new(NullBackend { capacity_bytes })
+            }
+            DataChoice::Pattern => {
+                memory_check::check(PatternBackend::memory_bytes(capacity_bytes), size.maps_bytes, available_bytes)?;
+                let pattern = PatternBackend::new(capacity_bytes).map_err(|source| MediaError {
                     action: "reserving address space for",
                     offset: 0,
-                    bytes: size.data_bytes,
+                    bytes: capacity_bytes,
                     source,
                 });
-                ServedDrive::without_files(config, Box::new(null.map_err(SetupError::Media)?))
+                Box::new(pattern.map_err(SetupError::Media)?)
             }
             DataChoice::File(path) => {
                 memory_check::check(0, size.maps_bytes + size.checkpoint_bytes, available_bytes)?;
-                ServedDrive::open_files(config, &path, size, options.checksums, clock)
+                return ServedDrive::open_files(config, &path, size, options.checksums, clock);
             }
+        };
+        let (mut subsystem, opened) = ServedDrive::make(config, media)?;
+        if is_compact {
+            subsystem.make_compact()?;
         }
-    }
-
-    fn without_files(
-        config: SubsystemConfig,
-        media: Box<dyn Media>,
-    ) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
-        let (subsystem, opened) = ServedDrive::make(config, media)?;
         let shared = Arc::new(Mutex::new(subsystem));
         let drive = ServedDrive { shared: Arc::clone(&shared), persistence: None, checkpoints: Arc::default() };
         Ok((shared, drive, opened))
@@ -500,7 +504,7 @@ struct DriveSize {
 
 impl DriveSize {
     /// Maximum over all placement configurations that a host can select.
-    fn new(config: &SubsystemConfig) -> Result<DriveSize, DriveError> {
+    fn new(config: &SubsystemConfig, is_compact: bool) -> Result<DriveSize, DriveError> {
         let mut first = NonVolatileState::default();
         first.fdp.enabled = config.fdp;
         let first = Subsystem::device_config(config, &first);
@@ -508,9 +512,10 @@ impl DriveSize {
         layouts.extend(possible_devices(config).iter().filter_map(|device| DeviceLayout::new(device).ok()));
         let data_bytes =
             |layout: &DeviceLayout| nvme::media::bytes_for(u64::from(layout.logical_pages) * layout.page_bytes);
+        let maps_bytes = if is_compact { DeviceLayout::compact_memory_bytes } else { DeviceLayout::memory_bytes };
         let size = DriveSize {
             data_bytes: layouts.iter().map(data_bytes).max().unwrap_or(0),
-            maps_bytes: layouts.iter().map(DeviceLayout::memory_bytes).max().unwrap_or(0),
+            maps_bytes: layouts.iter().map(maps_bytes).max().unwrap_or(0),
             checkpoint_bytes: layouts.iter().map(ssd::checkpoint::memory_bytes_max).max().unwrap_or(0),
         };
         assert!(

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! nvme::Subsystem -> Media::read, write, discard
-//!   -> MemoryBackend: pieces of 2 MiB on huge pages
-//!   -> FileBackend:   a sparse file, durable by fdatasync
-//!   -> NullBackend:   a generation per page of `pattern`
+//!   -> MemoryBackend:  pieces of 2 MiB on huge pages
+//!   -> FileBackend:    a sparse file, durable by fdatasync
+//!   -> PatternBackend: a generation per page of `pattern`
+//!   -> NullBackend:    nothing
 //! ```
 //!
 //! Addresses are bytes of the drive. Metadata follows its capacity ([`nvme::media::bytes_for`]). A
@@ -18,10 +19,12 @@ pub mod memory;
 pub mod memory_check;
 pub mod null;
 pub mod pattern;
+pub mod pattern_backend;
 
 pub use file::FileBackend;
 pub use memory::MemoryBackend;
 pub use null::NullBackend;
+pub use pattern_backend::PatternBackend;
 
 /// Kind of storage for a drive's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +33,11 @@ pub enum DataChoice {
     Memory,
     /// In a sparse file, with the drive's state, mapping and counters in files beside it.
     File(std::path::PathBuf),
-    /// Without data, for studies of timing and write amplification. Writes in the pattern of
-    /// [`pattern`] read back, and all other data reads as zeroes.
+    /// Without data, for studies of timing and write amplification. All data reads as zeroes.
     Null,
+    /// Only the generation of each page, in four bytes. Writes in the pattern of [`pattern`] read
+    /// back, and all other data reads as zeroes.
+    Pattern,
 }
 
 /// Panics unless a range lies in the drive. The controller checks ranges from hosts.
