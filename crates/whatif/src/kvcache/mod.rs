@@ -124,13 +124,15 @@ impl KvCachePlan {
 
     /// Bottleneck of a row, and the factor by which its drives are too few. At most 1 if they suffice.
     fn shortage(&self, row: &KvCacheRow) -> (&'static str, f64) {
-        let mut shortages = vec![("life", self.question.years / row.years)];
-        if let Some(speed) = self.speed {
-            let written = row.bytes_written_per_second;
-            shortages.push(("reads", row.bytes_read_per_second / speed.link));
-            shortages.push(("writes", (written / speed.link).max(written * row.write_amplification / speed.programs)));
-        }
-        shortages.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)).expect("there is a life")
+        let life = ("life", self.question.years / row.years);
+        let Some(speed) = self.speed else { return life };
+        let written = row.bytes_written_per_second;
+        let reads = ("reads", row.bytes_read_per_second / speed.link);
+        let writes = ("writes", (written / speed.link).max(written * row.write_amplification / speed.programs));
+        let slowest = if reads.1 > writes.1 { reads } else { writes };
+        // The years of given drives are an answer, so their speed comes first.
+        let is_given = self.question.drives.is_some();
+        if slowest.1 > life.1 || is_given && slowest.1 > 1.0 { slowest } else { life }
     }
 
     /// Runs the plan. With `uncertainty` it also runs the members of the device's ensemble, for the
