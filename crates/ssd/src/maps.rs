@@ -19,8 +19,8 @@ use prefetch::prefetch;
 
 use crate::cast::{count, index, narrow};
 use crate::types::{Lpn, MappedRun, Ppn};
-pub(crate) use reverse::Cursor;
 use packed::Packing;
+pub(crate) use reverse::Cursor;
 use reverse::ReverseMap;
 use undo::ActiveUndo;
 
