@@ -51,7 +51,6 @@ struct FaultPlanBody {
 }
 
 impl DriveActions {
-    /// Starts to monitor a drive. `are_allowed` permits actions.
     pub fn begin(drive: MonitoredDrive, are_allowed: bool) -> Result<Arc<DriveActions>, ServeError> {
         let actions = drive.actions.clone();
         let session = StudioSession::watch(drive).map_err(|error| ServeError::System {

@@ -19,7 +19,6 @@ pub fn widget() -> Option<String> {
     String::from_utf8(PageAssets::get("widget.js")?.data.into_owned()).ok()
 }
 
-/// Answers with the file at a path, or with status 404.
 pub async fn serve_asset(method: Method, path: Uri, fields: HeaderMap) -> Response {
     let name = match path.path() {
         "/" => "index.html",

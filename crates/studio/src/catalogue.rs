@@ -9,7 +9,6 @@ use workload::fio::{self, Effect, FioOption};
 /// Maximum characters of a name in a message.
 const EXCERPT_CHARS: usize = 80;
 
-/// Shortens a received text for a message.
 pub fn excerpt(text: &str) -> String {
     text.chars().take(EXCERPT_CHARS).collect()
 }
@@ -43,10 +42,6 @@ pub fn is_known(name: &str) -> bool {
     ["experiment", "device", "workload"].iter().any(|kind| names_of(kind).iter().any(|known| known == name))
 }
 
-/// Returns the complete catalogue.
-///
-/// # Errors
-/// A file in the working folder is invalid. The message has file and field.
 pub fn all() -> Result<Value, LabError> {
     let each = |kind: EntryKind, of: fn(&CatalogueEntry) -> Result<Value, LabError>| {
         let entries = kind.entries()?;

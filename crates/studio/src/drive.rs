@@ -157,9 +157,7 @@ impl DriveEngine {
             let wait = POLL_INTERVAL.saturating_sub(polled_at.elapsed());
             match self.commands.recv_timeout(wait) {
                 Ok(EngineCommand::Page(page, _)) => {
-                    let sentence = "the page only monitors a served drive. Its hosts control it";
-                    self.shared.with(|state| state.add_refusal(page, sentence.to_string()));
-                    self.shared.changed();
+                    self.shared.refuse(page, "the page only monitors a served drive. Its hosts control it");
                 }
                 Ok(EngineCommand::Show) => {
                     if self.is_unobserved {
@@ -333,7 +331,6 @@ impl DriveEngine {
         });
     }
 
-    /// Session message with the drive and the origin of its statistics.
     fn message(&self, layout: &DeviceLayout) -> Arc<str> {
         let mut lane = drive_json(layout);
         lane.extend(object(json!({

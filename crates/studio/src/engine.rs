@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use experiment::LabError;
 use serde_json::json;
-use simulate::live::{ForkStart, MemoryAccount, MemoryShare};
+use simulate::live::{ForkStart, LiveRun, MemoryAccount, MemoryShare};
 use toml::Table;
 
 use crate::command::{ByteCount, EngineCommand, PageCommand};
@@ -71,7 +71,6 @@ impl SpeedLimit {
 }
 
 impl SessionEngine {
-    /// Creates an engine with its lanes at their start.
     pub fn new(
         session_plan: Arc<SessionPlan>,
         lanes: Vec<(LanePlan, MemoryShare)>,
@@ -93,7 +92,7 @@ impl SessionEngine {
         };
         for (plan, share) in lanes {
             let mut lane = Lane::new(plan, None, share);
-            lane.begin(&engine.memory)?;
+            lane.set_run(LiveRun::begin(Arc::clone(&lane.plan.plan), &engine.memory)?);
             engine.lanes.push(lane);
         }
         for fork in engine.session_plan.order.forks.clone() {
@@ -159,22 +158,16 @@ impl SessionEngine {
         Some(if waits_for_time { FRAME_TIME / 4 } else { IDLE_WAIT })
     }
 
-    /// Executes a command of a page, or sends a refusal.
     fn execute_command(&mut self, page: u64, command: PageCommand) {
         self.is_changed = true;
         self.stop_search();
-        let outcome = match command {
+        let mut outcome = Ok(());
+        match command {
             PageCommand::Play {} => {
                 self.is_running = self.lanes.iter().any(|lane| !lane.is_over());
                 self.restart_speed_limit();
-                self.lanes_changed();
-                Ok(())
             }
-            PageCommand::Pause {} => {
-                self.is_running = false;
-                self.lanes_changed();
-                Ok(())
-            }
+            PageCommand::Pause {} => self.is_running = false,
             PageCommand::Speed { host_bytes_per_second } => {
                 let from_bytes = self.front();
                 self.speed = host_bytes_per_second.map(|ByteCount(bytes)| SpeedLimit {
@@ -182,34 +175,25 @@ impl SessionEngine {
                     since: Instant::now(),
                     from_bytes,
                 });
-                self.lanes_changed();
-                Ok(())
             }
             PageCommand::Step { requests } => {
                 self.is_running = false;
                 for lane in self.lanes.iter_mut().filter(|lane| !lane.is_over()) {
                     lane.advance(u64::MAX, requests.clamp(1, STEP_REQUESTS));
                 }
-                self.lanes_changed();
-                Ok(())
             }
-            PageCommand::Seek { host_bytes } => {
-                self.seek(host_bytes.0);
-                Ok(())
-            }
+            PageCommand::Seek { host_bytes } => return self.seek(host_bytes.0),
             PageCommand::FirstCollection {} => {
                 self.is_running = false;
                 self.searching_page = Some(page);
-                self.lanes_changed();
                 self.look_for_collection();
-                Ok(())
             }
-            PageCommand::Fork { lane, name, set } => self.fork(lane, &name, &set),
-            PageCommand::Drop { lane } => self.drop_lane(lane),
-        };
+            PageCommand::Fork { lane, name, set } => outcome = self.fork(lane, &name, &set),
+            PageCommand::Drop { lane } => outcome = self.drop_lane(lane),
+        }
+        self.lanes_changed();
         if let Err(error) = outcome {
-            self.shared.with(|state| state.add_refusal(page, error.to_string()));
-            self.shared.changed();
+            self.shared.refuse(page, error.to_string());
         }
     }
 
@@ -268,12 +252,10 @@ impl SessionEngine {
         match first {
             // The first write after the collection.
             Some(first) => self.seek(first + 1),
-            None => {
-                let sentence = "the run ends without a garbage collection. Let it write more (full drive writes), or fill the \
-                     drive before the run";
-                self.shared.with(|state| state.add_refusal(page, sentence.to_string()));
-                self.shared.changed();
-            }
+            None => self.shared.refuse(
+                page,
+                "the run ends without a garbage collection. Let it write more (full drive writes), or fill the drive before the run",
+            ),
         }
     }
 
@@ -307,7 +289,6 @@ impl SessionEngine {
         Some((*index, goal.min(host_bytes.saturating_add(step)).min(next_branch)))
     }
 
-    /// Advances one lane by a step, if possible.
     fn advance_one(&mut self) {
         let Some((index, host_bytes)) = self.next() else {
             return;
@@ -390,7 +371,6 @@ impl SessionEngine {
         }
         self.add_fork(of, name, set, at_host_bytes)?;
         self.start_due_forks();
-        self.lanes_changed();
         Ok(())
     }
 
@@ -437,7 +417,6 @@ impl SessionEngine {
         for branch in self.lanes.iter_mut().filter_map(|lane| lane.branch.as_mut()) {
             branch.of -= usize::from(branch.of > index);
         }
-        self.lanes_changed();
         Ok(())
     }
 

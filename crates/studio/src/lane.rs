@@ -100,7 +100,6 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Creates a lane without a run.
     pub fn new(plan: LanePlan, branch: Option<LaneFork>, share: MemoryShare) -> Lane {
         let layout = plan.plan.layout();
         let owners = layout.handles.len() + 1;
@@ -130,13 +129,6 @@ impl Lane {
         }
     }
 
-    /// Creates a run at its start.
-    pub fn begin(&mut self, memory: &MemoryAccount) -> Result<(), LabError> {
-        let run = LiveRun::begin(Arc::clone(&self.plan.plan), memory)?;
-        self.set_run(run);
-        Ok(())
-    }
-
     /// Takes a run that no page has seen.
     pub fn set_run(&mut self, run: LiveRun) {
         self.first_collection = None;
@@ -160,7 +152,6 @@ impl Lane {
         self.run.as_ref()
     }
 
-    /// Returns true if the lane waits for its fork.
     pub fn waits(&self) -> bool {
         self.run.is_none()
     }
@@ -169,12 +160,10 @@ impl Lane {
         self.run.as_ref().map(LiveRun::position).unwrap_or_default()
     }
 
-    /// Returns true if the run has ended or failed.
     pub fn is_over(&self) -> bool {
         self.failed.is_some() || self.run.as_ref().is_some_and(|run| run.phase() == RunPhase::Ended)
     }
 
-    /// Returns true if the drive is being filled.
     pub fn is_filling(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.phase() == RunPhase::Filling)
     }
@@ -250,7 +239,6 @@ impl Lane {
         self.measures_sent = (Instant::now(), requests);
     }
 
-    /// Ends a seek if its position is reached.
     fn finish_seek(&mut self) {
         let host_bytes = self.position().host_bytes;
         if self.goal.is_some_and(|goal| host_bytes >= goal && !self.is_filling()) || self.is_over() {
@@ -339,7 +327,6 @@ impl Lane {
         };
     }
 
-    /// Phase of the lane, for a running or paused session.
     pub fn phase(&self, is_running: bool) -> LanePhase {
         let Some(run) = &self.run else {
             return if self.failed.is_some() { LanePhase::Failed } else { LanePhase::Waiting };
@@ -355,12 +342,10 @@ impl Lane {
         }
     }
 
-    /// Reason of the failure, if the run failed.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// Rewords the reason of the failure.
     pub fn reword_failure(&mut self, say: impl FnOnce(&str) -> String) {
         self.failed = self.failed.as_deref().map(say);
     }
@@ -433,7 +418,6 @@ impl Lane {
         }
     }
 
-    /// JSON description of the lane in the session message.
     pub fn description(&self) -> Value {
         let cell = self.plan.plan.cell();
         let forked = self.branch.and_then(|branch| branch.forked);

@@ -6,7 +6,6 @@
 //! SessionState -> session, refusals, results, latencies (text), frames (binary)
 //! ```
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,9 +18,6 @@ use crate::session::StudioSession;
 use crate::shared_session::ViewerGuard;
 use crate::state::{LaneUpdate, ViewerCursor};
 
-/// Maximum pending refusals. The oldest are dropped.
-const REFUSALS_MAX: usize = 16;
-
 pub struct PageConnection {
     id: u64,
     session: Arc<StudioSession>,
@@ -31,7 +27,6 @@ pub struct PageConnection {
     lanes: Vec<ViewerCursor>,
     /// Index of the next lane to check for updates.
     cursor: usize,
-    refusals: VecDeque<String>,
     is_over: bool,
 }
 
@@ -48,17 +43,8 @@ impl PageConnection {
             version: 0,
             lanes: Vec::new(),
             cursor: 0,
-            refusals: VecDeque::new(),
             is_over: false,
         }
-    }
-
-    fn send_refusal(&mut self, sentence: impl Into<String>) {
-        if self.refusals.len() == REFUSALS_MAX {
-            self.refusals.pop_front();
-        }
-        self.refusals.push_back(sentence.into());
-        self.session.shared.changed();
     }
 
     /// Session message, if the page does not have the current version.
@@ -70,8 +56,7 @@ impl PageConnection {
         });
         let text = text?;
         self.version = version;
-        if self.lanes.len() != lanes.len() || self.lanes.iter().zip(&lanes).any(|(viewer, name)| viewer.name() != name)
-        {
+        if self.lanes.len() != lanes.len() || self.lanes.iter().zip(&lanes).any(|(viewer, name)| viewer.name != *name) {
             // Indices of lanes changed, so all lanes are sent again.
             self.lanes = lanes.iter().map(|name| ViewerCursor::new(name)).collect();
         }
@@ -84,7 +69,7 @@ impl PageConnection {
         while self.cursor < self.lanes.len() {
             let (index, viewer) = (self.cursor, &mut self.lanes[self.cursor]);
             let update = self.session.shared.with(|state| {
-                let lane = state.lanes.get(index).filter(|lane| lane.name == viewer.name())?;
+                let lane = state.lanes.get(index).filter(|lane| lane.name == viewer.name)?;
                 viewer.next(index, lane)
             });
             match update {
@@ -108,7 +93,7 @@ impl WebSocketHandler for PageConnection {
             sent.map_err(str::to_string)
         });
         if let Err(sentence) = sent {
-            self.send_refusal(sentence);
+            self.session.shared.refuse(self.id, sentence);
         }
     }
 
@@ -119,9 +104,7 @@ impl WebSocketHandler for PageConnection {
         if let Some(text) = self.session_text() {
             return Some(SocketMessage::Text(text));
         }
-        let refusal =
-            self.refusals.pop_front().or_else(|| self.session.shared.with(|state| state.take_refusal(self.id)));
-        if let Some(message) = refusal {
+        if let Some(message) = self.session.shared.with(|state| state.take_refusal(self.id)) {
             return Some(SocketMessage::Text(json!({ "type": "error", "message": message }).to_string()));
         }
         if let Some(message) = self.next_lane_message() {

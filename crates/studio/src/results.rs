@@ -39,7 +39,6 @@ pub fn latency(timed: &TimedResult, page_bytes: u64) -> String {
     format!("\"jobs\":{},\"series\":{series},\"latencies\":{latencies}", Value::from(jobs))
 }
 
-/// Maximum bars of the wear histogram.
 const WEAR_BARS: u32 = 48;
 
 /// Erase counts of blocks: minimum, mean, maximum, and a histogram from the minimum. Null without

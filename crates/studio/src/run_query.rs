@@ -30,9 +30,6 @@ pub struct GrantedSpec {
 
 impl GrantedSpec {
     /// Wraps an order from another source, which may not name files.
-    ///
-    /// # Errors
-    /// A name is unknown, or a lane is not a single run. The message is one sentence.
     pub fn new(order: SessionSpec) -> Result<GrantedSpec, LabError> {
         let files = Vec::new();
         GrantedSpec { spec: order, files }.checked()
@@ -41,9 +38,6 @@ impl GrantedSpec {
     /// Creates a session with a lane per variant of an experiment. Device and options come from
     /// `order`. `set` are settings of all lanes.
     ///
-    /// # Errors
-    /// See [`GrantedSpec::new`]. Also fails if the experiment cannot be found again by name or
-    /// file.
     pub fn from_experiment(
         experiment: &Experiment,
         mut order: SessionSpec,
@@ -131,10 +125,6 @@ fn common<T: PartialEq + ToString>(
 
 impl RunQuery {
     /// Creates the order of some of the runs, each as a lane.
-    ///
-    /// # Errors
-    /// The runs are too many or too different for a session, or an order cannot express one of
-    /// them.
     pub fn order(&self, runs: &[RunKey<'_>]) -> Result<GrantedSpec, LabError> {
         if runs.is_empty() || runs.len() > LANES_MAX {
             let problem =

@@ -4,7 +4,6 @@
 //! A sample is taken each hundredth of the capacity. Above the limit, every second sample is
 //! dropped and the interval doubles. So the size does not depend on the length of the run.
 
-/// Maximum samples.
 pub const SAMPLES_MAX: usize = 4096;
 /// Initial samples per drive write.
 const SAMPLES_PER_CAPACITY: u64 = 100;
@@ -96,7 +95,6 @@ impl LaneSeries {
         true
     }
 
-    /// Drops every second sample.
     fn drop_every_other(&mut self) {
         let width = self.width();
         let kept = self.values.chunks_exact(width).step_by(2);

@@ -113,10 +113,6 @@ impl StudioSession {
         self.shared.with(|state| state.name().to_string())
     }
 
-    /// Renames the session and notifies pages.
-    ///
-    /// # Errors
-    /// The name is invalid. The message is one sentence.
     pub fn rename(&self, name: &str) -> Result<(), LabError> {
         check_name("name", name)?;
         self.shared.with(|state| state.order.name = Some(name.to_string()));
@@ -131,10 +127,6 @@ impl StudioSession {
         self.shared.with(|state| state.order.clone())
     }
 
-    /// Sends a command to the engine.
-    ///
-    /// # Errors
-    /// The queue is full or the session has ended.
     pub fn send(&self, command: EngineCommand) -> Result<(), &'static str> {
         self.commands.try_send(command).map_err(|error| match error {
             TrySendError::Full(_) => "the session is busy. Try again",
@@ -142,7 +134,6 @@ impl StudioSession {
         })
     }
 
-    /// Data for exports.
     pub fn export_data(&self) -> Result<ExportData, &'static str> {
         self.shared.record_request();
         let (to, from) = sync_channel(1);
@@ -175,7 +166,6 @@ impl StudioSession {
         }
     }
 
-    /// Waits until the session's thread has ended.
     pub fn join(&self) {
         if let Some(thread) = self.thread.lock().expect("no thread panics with the lock").take() {
             // The thread catches panics, so its result is always `Ok`.

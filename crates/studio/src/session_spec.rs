@@ -22,7 +22,6 @@ use toml::Table;
 use crate::catalogue::{check_known, excerpt};
 use crate::text_check;
 
-/// Maximum lanes of a session.
 pub const LANES_MAX: usize = 8;
 /// Maximum settings of a lane.
 const SETTINGS_MAX: usize = 64;
@@ -30,7 +29,6 @@ const NAME_BYTES_MAX: usize = 80;
 /// Maximum number of lanes that the default name of a session lists.
 const NAMED_LANES_MAX: usize = 4;
 
-/// Default seed of a session.
 const FIRST_SEED: u64 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,7 +36,6 @@ pub struct SessionSpec {
     /// Name of the session [default: its experiment or workload].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Experiment of the catalogue.
     pub experiment: Option<String>,
     /// Workload, alone or instead of the experiment's.
     pub workload: Option<SessionWorkload>,
@@ -52,7 +49,6 @@ pub struct SessionSpec {
     pub run: RunOptions,
     /// Runs of the session, side by side.
     pub lanes: Vec<LaneSpec>,
-    /// Forks of the lanes.
     #[serde(default)]
     pub forks: Vec<ForkSpec>,
 }
@@ -98,7 +94,6 @@ pub struct SessionWorkload {
     pub text: Option<String>,
 }
 
-/// Run of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LaneSpec {
@@ -150,10 +145,6 @@ pub struct SessionPlan {
 }
 
 impl SessionSpec {
-    /// Parses an order.
-    ///
-    /// # Errors
-    /// The text is not JSON or not a valid order. The message is one sentence.
     pub fn parse(text: &[u8]) -> Result<SessionSpec, LabError> {
         let order: SessionSpec =
             serde_json::from_slice(text).map_err(|error| LabError::invalid("order", error.to_string()))?;
@@ -202,9 +193,6 @@ impl SessionSpec {
     /// Creates a lane per variant of an experiment, or one lane for a workload. `target` is that of
     /// `warp run`. The device and the options come from this order. `set` are settings of all
     /// lanes.
-    ///
-    /// # Errors
-    /// The target or one of its names is unknown.
     pub fn with_target(self, target: &str, set: &Table) -> Result<SessionSpec, LabError> {
         if Experiment::is_workload(target) {
             return Ok(self.with_workload(target, set));
@@ -222,9 +210,6 @@ impl SessionSpec {
     }
 
     /// Creates the order of an experiment with this name, like [`SessionSpec::with_target`].
-    ///
-    /// # Errors
-    /// A name of a variant or value is unknown.
     pub fn with_experiment(
         mut self,
         name: &str,
@@ -316,9 +301,6 @@ pub fn check_set(set: &Table) -> Result<(), LabError> {
 impl SessionPlan {
     /// Resolves the names of an order. `granted` are the files that the user who started the server
     /// named.
-    ///
-    /// # Errors
-    /// A name is unknown or a text is invalid. The message is one sentence.
     pub fn new(order: SessionSpec, granted: &[PathBuf]) -> Result<SessionPlan, LabError> {
         order.check()?;
         let mut folder = None;
@@ -364,9 +346,6 @@ impl SessionPlan {
     }
 
     /// Prepares the initial lanes. `reserve` reserves the memory of each lane.
-    ///
-    /// # Errors
-    /// See [`SessionPlan::lane`].
     pub fn lanes<S>(
         &self,
         reserve: impl Fn(&MemoryNeed) -> Result<S, LabError>,
@@ -375,10 +354,6 @@ impl SessionPlan {
         lanes.map(|lane| self.lane(lane, &reserve)).collect()
     }
 
-    /// Cells of the initial lanes.
-    ///
-    /// # Errors
-    /// See [`SessionPlan::lane`], without the errors that occur in the layout of a drive.
     pub fn cells(&self) -> Result<Vec<RunSpec>, LabError> {
         let lanes = self.order.lanes.iter();
         lanes.map(|lane| Ok(self.cell(lane)?.1)).collect()
@@ -387,9 +362,6 @@ impl SessionPlan {
     /// Prepares a lane of the session. `reserve` reserves the memory of its run before the
     /// allocation.
     ///
-    /// # Errors
-    /// A setting is invalid, the lane is not exactly one run, or memory is insufficient. The
-    /// message is one sentence.
     pub fn lane<S>(
         &self,
         order: &LaneSpec,

@@ -9,7 +9,6 @@ use tokio::sync::watch;
 use crate::session_spec::SessionSpec;
 use crate::state::SessionState;
 
-/// State shared by an engine and its pages.
 pub struct SharedSession {
     pub id: String,
     state: Mutex<SessionState>,
@@ -49,6 +48,12 @@ impl SharedSession {
         self.is_over.load(Ordering::Relaxed)
     }
 
+    /// Sends a refusal to a page.
+    pub fn refuse(&self, page: u64, sentence: impl Into<String>) {
+        self.with(|state| state.add_refusal(page, sentence.into()));
+        self.changed();
+    }
+
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -57,7 +62,6 @@ impl SharedSession {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Time since the last request of a client.
     pub fn idle_time(&self) -> Duration {
         self.requested_at.lock().expect("no thread panics with the lock").elapsed()
     }
@@ -71,7 +75,6 @@ impl SharedSession {
 pub struct ViewerGuard(Arc<SharedSession>);
 
 impl ViewerGuard {
-    /// Counts a page until the value is dropped.
     pub fn begin(shared: &Arc<SharedSession>) -> ViewerGuard {
         shared.pages.fetch_add(1, Ordering::Relaxed);
         ViewerGuard(Arc::clone(shared))

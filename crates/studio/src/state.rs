@@ -92,7 +92,6 @@ pub struct LaneState {
 }
 
 impl LaneState {
-    /// A lane of which pages know nothing.
     pub fn new(name: &str, series: LaneSeries) -> LaneState {
         LaneState {
             name: name.to_string(),
@@ -155,7 +154,7 @@ impl SessionState {
 /// Record of the data of a lane that a page received.
 #[derive(Default)]
 pub struct ViewerCursor {
-    name: String,
+    pub name: String,
     snapshot: Option<Arc<LaneSnapshot>>,
     /// Units that the page has, possibly from different snapshots. Empty for a new lane.
     units: Vec<UnitRecord>,
@@ -167,7 +166,6 @@ pub struct ViewerCursor {
     pending_message: Option<String>,
 }
 
-/// Update for a page about a lane.
 pub enum LaneUpdate {
     Text(String),
     Frame(FrameUpdate),
@@ -188,10 +186,6 @@ impl ViewerCursor {
     /// Creates an empty record for a lane with this name.
     pub fn new(name: &str) -> ViewerCursor {
         ViewerCursor { name: name.to_string(), ..ViewerCursor::default() }
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Next update for the page, if any, which then counts as received. Each message follows the

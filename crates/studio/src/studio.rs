@@ -351,13 +351,8 @@ fn compare(store: &ResultStore, one: &str, other: &str) -> Result<Value, LabErro
 }
 
 fn text(kind: &str, name: &str) -> Result<String, ApiError> {
-    let kinds = || {
-        ApiError::new(
-            StatusCode::NOT_FOUND,
-            "there are no texts of this kind. Choose jobs, workloads, devices or experiments".to_string(),
-        )
-    };
-    Ok(catalogue::text(kind, name).ok_or_else(kinds)??)
+    let unknown = "there are no texts of this kind. Choose jobs, workloads, devices or experiments";
+    Ok(catalogue::text(kind, name).ok_or_else(|| ApiError::new(StatusCode::NOT_FOUND, unknown))??)
 }
 
 #[derive(Deserialize)]

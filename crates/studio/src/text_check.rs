@@ -34,10 +34,6 @@ impl TextProblem {
     }
 }
 
-/// Rejects an invalid file name.
-///
-/// # Errors
-/// The message describes valid names.
 pub fn check_file_name(name: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._- ".contains(&byte);
     if name.is_empty()
@@ -55,9 +51,6 @@ pub fn check_file_name(name: &str) -> Result<(), String> {
 
 /// Parses a text as the table of a workload. Returns `None` for a block trace, which must be a
 /// file.
-///
-/// # Errors
-/// All problems of the text, at least one.
 pub fn table(name: &str, text: &str) -> Result<Option<Table>, Vec<TextProblem>> {
     if name.ends_with(".fio") {
         check_job_file(text).map_err(|problem| vec![problem])?;
@@ -88,8 +81,7 @@ pub fn problems(name: &str, text: &str) -> Vec<TextProblem> {
 /// Problems of a fault plan, empty if it is valid.
 pub fn problems_of_faults(text: &str) -> Vec<TextProblem> {
     let problem = FaultPlan::parse(text).err();
-    let problem = problem.map(|error| TextProblem::new(Some(error.line), error.problem));
-    problem.into_iter().collect()
+    problem.map(|error| TextProblem::new(Some(error.line), error.problem)).into_iter().collect()
 }
 
 fn problem_of_toml(error: &toml::de::Error, text: &str) -> TextProblem {
@@ -135,9 +127,6 @@ fn check_table(table: &Table) -> Result<(), String> {
 
 /// Rejects a setting that accesses a file or a variable of this machine. Job files of the catalogue
 /// are allowed.
-///
-/// # Errors
-/// The message describes the problem.
 pub fn check_setting(key: &str, value: &Value) -> Result<(), String> {
     let is_known_job =
         |value: &Value| value.as_str().is_some_and(|name| workloads::job_names().iter().any(|known| known == name));

@@ -8,7 +8,6 @@
 //! the format of experiments. Unfinished runs are included with their results so far.
 
 mod experiment;
-mod python;
 mod trace;
 
 use std::sync::Arc;
@@ -49,7 +48,7 @@ pub const FORMATS: [ExportFormat; 5] = [
     ("report.html", "text/html; charset=utf-8", ExportData::report),
     ("result.json", "application/json", ExportData::results_json),
     ("experiment.toml", "application/toml; charset=utf-8", |data| Ok(experiment::text(data))),
-    ("run.py", "text/x-python; charset=utf-8", |data| Ok(python::text(data))),
+    ("run.py", "text/x-python; charset=utf-8", |data| Ok(data.program())),
     ("trace.json", "application/json", |data| Ok(trace::text(data))),
 ];
 
@@ -75,6 +74,30 @@ impl ExportData {
         let axes = self.prepared.experiment.axes();
         let json = export::to_json(&axes, self.tail_drive_writes(), &self.results()?, true);
         Ok(json.to_string())
+    }
+
+    /// Python program that runs the experiment. Python understands JSON's escapes. serde_json writes
+    /// characters above 16 bits unescaped.
+    fn program(&self) -> String {
+        let toml = experiment::text(self);
+        let quoted = |line| serde_json::to_string(line).expect("text is JSON");
+        let lines: Vec<String> = toml.split_inclusive('\n').map(quoted).collect();
+        format!(
+            r#"# Made by `warp studio`. Runs the lanes of a session with the Python package (pip install warp-ssd).
+# The integers of the results are the same.
+import tomllib
+
+import warp_ssd
+
+EXPERIMENT = tomllib.loads(
+    {}
+)
+
+result = warp_ssd.run(EXPERIMENT)
+print(result.summary())
+"#,
+            lines.join("\n    ")
+        )
     }
 
     fn report(&self) -> Result<String, LabError> {
