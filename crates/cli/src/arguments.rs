@@ -1,23 +1,15 @@
 //! Command line of `warp`. The doc comments here are its help and its manual pages.
 
-mod characterize;
-mod check;
 mod drive;
-mod faults;
-mod guest;
 mod output;
 mod plan;
 mod results;
-mod run_on_drive;
-mod served_drive;
-mod show;
-mod studies;
-mod studio;
-mod trace;
-mod watch;
+mod serve;
 
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use base::size::{parse as size, parse_capacity};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -25,21 +17,17 @@ use experiment::change::parse_array;
 use experiment::{RunChange, RunOptions, RunOverrides, Scale, SettingOverrides};
 use toml::Value;
 
-pub use characterize::CharacterizeArgs;
-pub use check::{CheckArgs, HandleLimit};
-pub use drive::{AdviseArgs, DriveArgs, DriveCommand, InspectArgs};
-pub use faults::FaultsArgs;
-pub use guest::{GuestArgs, GuestTransport};
-pub use output::{OutputFormat, PrintedFormat};
+pub use drive::{
+    AdviseArgs, CharacterizeArgs, CheckArgs, DriveArgs, DriveCommand, FaultsArgs, HandleLimit, HostCredentials,
+    InspectArgs, RemoteTargetArgs, WatchArgs,
+};
+pub use output::{OutputFormat, PrintedFormat, TraceColumns};
 pub use plan::{PlanArgs, PlanCommand, PlanKvCacheArgs};
-pub use results::{CompareArgs, ListResults, ResultsArgs, ResultsCommand, SaveRunArgs, ShowResult};
-pub use run_on_drive::{HostCredentials, RemoteTargetArgs};
-pub use served_drive::ServedDriveArgs;
-pub use show::{ShowArgs, ShowCommand, ShowDevice, ShowJob};
-pub use studies::{ListArgs, NewArgs, NewCommand};
-pub use studio::StudioArgs;
-pub use trace::TraceColumns;
-pub use watch::WatchArgs;
+pub use results::{
+    CompareArgs, ListArgs, ListResults, NewArgs, NewCommand, ResultsArgs, ResultsCommand, SaveRunArgs, ShowArgs,
+    ShowCommand, ShowDevice, ShowJob, ShowResult,
+};
+pub use serve::{GuestArgs, GuestTransport, ServedDriveArgs, StudioArgs};
 
 /// Open, programmable SSD with NVMe Flexible Data Placement
 #[derive(Parser)]
@@ -353,6 +341,14 @@ pub struct ServeArgs {
     /// Hide the live status line
     #[arg(long)]
     pub quiet: bool,
+}
+/// Parses a number within a range.
+fn number_in(range: RangeInclusive<f64>, text: &str, remedy: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| remedy.to_string())
+}
+
+fn seconds_in(range: RangeInclusive<f64>, text: &str, remedy: &str) -> Result<Duration, String> {
+    number_in(range, text, remedy).map(Duration::from_secs_f64)
 }
 
 fn on_or_off(text: &str) -> Result<bool, String> {

@@ -26,7 +26,7 @@ use target::vfio_user::{VfioUserOptions, VfioUserServer};
 use target::{ServerClock, SharedSubsystem, lock};
 
 use crate::arguments::{BenchArgs, BenchSubject};
-use crate::{AnyError, ExitOutcome, bad_option, execute, print};
+use crate::{AnyError, ExitOutcome, bad_option, execute};
 
 /// Profile and capacity in bytes of the drive in the transport benchmarks.
 const SERVED_DEVICE: &str = "warp_default";
@@ -59,12 +59,7 @@ fn model(command: &BenchArgs) -> Result<ExitOutcome, LabError> {
     let Some(measured) = measured else {
         return Ok(ExitOutcome::Stopped);
     };
-    if command.output.is_json() {
-        print(&format!("{}\n", serde_json::json!(measured)));
-    } else {
-        print(&describe::bench(&measured).render(command.output.tables()));
-    }
-    Ok(ExitOutcome::Done)
+    Ok(command.output.print(&measured, |format| describe::bench(&measured).render(format)))
 }
 
 /// Result of a transport benchmark.
@@ -176,7 +171,6 @@ fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
     Ok(rows)
 }
 
-/// The way in which a host rings doorbells.
 #[derive(Clone, Copy, PartialEq)]
 enum DoorbellWay {
     /// In a page of the server that the host maps.
@@ -325,10 +319,6 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
         longest_hold_busy_us: us(status.busy_lock_time_max),
     };
     let rows = [row("nothing", without, CheckpointStatus::default()), row("consecutive checkpoints", with?, status)];
-    if command.output.is_json() {
-        print(&format!("{}\n", serde_json::json!(rows)));
-        return Ok(ExitOutcome::Done);
-    }
     let numbers = [
         ("commands", "K/s"),
         ("median", "us"),
@@ -361,15 +351,10 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
         base::HumanBytes(capacity_bytes),
         status.last.as_secs_f64()
     );
-    print(&table.note(note).render(command.output.tables()));
-    Ok(ExitOutcome::Done)
+    Ok(command.output.print(&rows, |format| table.note(note).render(format)))
 }
 
 fn print_rows(command: &BenchArgs, rows: Vec<TransportRow>) -> Result<ExitOutcome, AnyError> {
-    if command.output.is_json() {
-        print(&format!("{}\n", serde_json::json!(rows)));
-        return Ok(ExitOutcome::Done);
-    }
     let numbers = [("commands", "K/s"), ("bytes", "MB/s"), ("of the limit", ""), ("limit", "K/s")];
     let mut table = ReportTable::default().labels(["workload"]);
     for (heading, unit) in numbers {
@@ -392,6 +377,6 @@ fn print_rows(command: &BenchArgs, rows: Vec<TransportRow>) -> Result<ExitOutcom
     let served = default_drive()?;
     let over_provisioning = served.config.geometry.over_provisioning * 100.0;
     let drive = format!("{} The over-provisioning is {over_provisioning:.0} %", served.note);
-    print(&table.note(format!("{about}. The limit is {limit}")).note(drive).render(command.output.tables()));
-    Ok(ExitOutcome::Done)
+    let table = table.note(format!("{about}. The limit is {limit}")).note(drive);
+    Ok(command.output.print(&rows, |format| table.render(format)))
 }

@@ -28,9 +28,6 @@ pub fn calibrate(command: &CalibrateArgs) -> Result<ExitOutcome, AnyError> {
 }
 
 /// Runs a module of the Python package and ends with its exit code.
-///
-/// # Errors
-/// The interpreter cannot be started, or lacks the package.
 pub fn run_module(
     module: &str,
     command: &str,

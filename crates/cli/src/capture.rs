@@ -112,7 +112,6 @@ fn print_summary(summary: &Summary, disks: &str, path: &Path) {
     print_doubts(summary);
 }
 
-/// Prints the parts that a capture lacks.
 pub fn print_doubts(summary: &Summary) {
     if let Some(problem) = &summary.without_files {
         print_error(&format!("the files of the requests are unknown ({problem})"));

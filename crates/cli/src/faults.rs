@@ -11,7 +11,7 @@ use target::monitor::metrics::FAULTS;
 
 use crate::arguments::FaultsArgs;
 use crate::token::token;
-use crate::{AnyError, ExitOutcome, bad_option, print};
+use crate::{AnyError, ExitOutcome, bad_option, print, read_text};
 
 /// HTTP status of success.
 const OK: u16 = 200;
@@ -21,7 +21,7 @@ pub fn faults(command: &FaultsArgs) -> Result<ExitOutcome, AnyError> {
     let change = match &command.file {
         Some(file) => {
             plan(file)?;
-            Some(ChangeRequest::Put(text(file)?))
+            Some(ChangeRequest::Put(read_text(file, TEXT_BYTES_MAX)?))
         }
         None => command.clear.then_some(ChangeRequest::Delete),
     };
@@ -43,18 +43,10 @@ pub fn faults(command: &FaultsArgs) -> Result<ExitOutcome, AnyError> {
     Ok(ExitOutcome::Done)
 }
 
-/// Reads the fault plan in a file.
-///
-/// # Errors
-/// The file is not a valid plan. The message has file and line.
 pub fn plan(file: &Path) -> Result<FaultPlan, LabError> {
     let name = file.display().to_string();
-    FaultPlan::parse(&text(file)?).map_err(|error| LabError::invalid(&name, error.to_string()))
-}
-
-fn text(file: &Path) -> Result<String, LabError> {
-    base::input::read_text(file, TEXT_BYTES_MAX)
-        .map_err(|source| LabError::Io { file: file.display().to_string(), source })
+    let text = read_text(file, TEXT_BYTES_MAX)?;
+    FaultPlan::parse(&text).map_err(|error| LabError::invalid(&name, error.to_string()))
 }
 
 /// Formats the planned faults with the number of their occurrences as a table.

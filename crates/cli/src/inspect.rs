@@ -7,11 +7,10 @@ use initiator::inspect::FdpReport;
 use initiator::inspect::decode::{self, FdpEventRecord};
 use nvme_spec::LogId;
 use report::rows::{CellValue, ReportTable, TextFormat};
-use serde::Serialize;
 
 use crate::arguments::InspectArgs;
 use crate::target::{DriveTarget, stored_drive};
-use crate::{AnyError, ExitOutcome, bad_option, print};
+use crate::{AnyError, ExitOutcome, bad_option};
 
 pub fn inspect(command: &InspectArgs) -> Result<ExitOutcome, AnyError> {
     let target = DriveTarget::parse("TARGET", &command.target, &command.host)?;
@@ -25,7 +24,7 @@ pub fn inspect(command: &InspectArgs) -> Result<ExitOutcome, AnyError> {
             "applies only to the data file of a served drive. Remove the option, or give that file",
         )
         .into()),
-        Ok(report) => show_report(command, &report),
+        Ok(report) => Ok(show_report(command, &report)),
     }
 }
 
@@ -33,50 +32,46 @@ pub fn inspect(command: &InspectArgs) -> Result<ExitOutcome, AnyError> {
 fn inspect_file(command: &InspectArgs, file: &Path) -> Result<ExitOutcome, AnyError> {
     if command.scrub {
         let report = target::storage::scrub(file)?;
-        print_value(command, &report, |report, format| format.words(&report.to_string()))?;
+        command.output.print(&report, |format| format.words(&report.to_string()));
         return Ok(if report.pages_damaged > 0 { ExitOutcome::Failed } else { ExitOutcome::Done });
     }
-    match command.log {
-        Some(log) => raw_log(command, file, log),
-        None => print_value(command, &stored_drive(file)?, |drive, format| format.words(&drive.to_string())),
+    if let Some(log) = command.log {
+        return raw_log(command, file, log);
     }
-}
-
-fn print_value<T: Serialize>(
-    command: &InspectArgs,
-    value: &T,
-    text: impl FnOnce(&T, TextFormat) -> String,
-) -> Result<ExitOutcome, AnyError> {
-    if command.output.is_json() {
-        print(&format!("{}\n", serde_json::to_string(value)?));
-    } else {
-        print(&text(value, command.output.tables()));
-    }
-    Ok(ExitOutcome::Done)
+    let drive = stored_drive(file)?;
+    Ok(command.output.print(&drive, |format| format.words(&drive.to_string())))
 }
 
 /// Decodes a log page from a file of another program, such as nvme-cli.
 fn raw_log(command: &InspectArgs, path: &Path, log: u8) -> Result<ExitOutcome, AnyError> {
     let bytes = base::input::read(path, RESULT_BYTES_MAX).map_err(|error| format!("{}: {error}", path.display()))?;
-    match LogId::from_u8(log) {
+    let output = &command.output;
+    Ok(match LogId::from_u8(log) {
         Some(LogId::FdpConfigurations) => {
-            print_value(command, &decode::configurations(&bytes)?, |all, format| configurations(all, format))
+            let all = decode::configurations(&bytes)?;
+            output.print(&all, |format| configurations(&all, format))
         }
         Some(LogId::ReclaimUnitHandleUsage) => {
-            print_value(command, &decode::usage(&bytes)?, |all, format| format.words(&usage(all)))
+            let all = decode::usage(&bytes)?;
+            output.print(&all, |format| format.words(&usage(&all)))
         }
         Some(LogId::FdpStatistics) => {
-            print_value(command, &decode::statistics(&bytes)?, |all, format| format.words(&statistics(all)))
+            let counts = decode::statistics(&bytes)?;
+            output.print(&counts, |format| format.words(&statistics(&counts)))
         }
-        Some(LogId::FdpEvents) => print_value(command, &decode::events(&bytes)?, |all, format| events(all, format)),
+        Some(LogId::FdpEvents) => {
+            let all = decode::events(&bytes)?;
+            output.print(&all, |format| events(&all, format))
+        }
         _ => {
-            Err(bad_option("--log", format!("{log:#04x} is not an FDP log page. Give 0x20, 0x21, 0x22 or 0x23")).into())
+            let problem = format!("{log:#04x} is not an FDP log page. Give 0x20, 0x21, 0x22 or 0x23");
+            return Err(bad_option("--log", problem).into());
         }
-    }
+    })
 }
 
-fn show_report(command: &InspectArgs, report: &FdpReport) -> Result<ExitOutcome, AnyError> {
-    print_value(command, report, |report, format| {
+fn show_report(command: &InspectArgs, report: &FdpReport) -> ExitOutcome {
+    command.output.print(report, |format| {
         let words = |text: String| format.words(&text);
         let mut text = words(format!("{} {} firmware {}\n", report.model, report.serial, report.firmware));
         if !report.supported {

@@ -45,6 +45,7 @@ mod watch;
 mod whatif;
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::Parser;
 use experiment::LabError;
@@ -54,7 +55,6 @@ use output::{print, print_error};
 
 /// Exit code if a claim fails or a result cannot be written.
 const FAILED: u8 = 1;
-/// Exit code of bad input.
 const BAD_INPUT: u8 = 2;
 /// Exit code of a server after a simulated power loss.
 const POWER_LOST: i32 = 3;
@@ -184,4 +184,8 @@ fn negative(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
 /// Error about an invalid option value.
 fn bad_option(option: &str, problem: impl std::fmt::Display) -> LabError {
     LabError::invalid(option, problem.to_string())
+}
+
+fn read_text(file: &Path, bytes_max: u64) -> Result<String, LabError> {
+    base::input::read_text(file, bytes_max).map_err(|source| LabError::Io { file: file.display().to_string(), source })
 }

@@ -5,7 +5,7 @@ use experiment::{LabError, SettingOverrides};
 use simulate::run::ProgressObserver;
 
 use crate::arguments::LifetimesArgs;
-use crate::{ExitOutcome, execute, print};
+use crate::{ExitOutcome, execute};
 
 pub fn lifetimes(command: &LifetimesArgs) -> Result<ExitOutcome, LabError> {
     let progress = execute::stoppable();
@@ -26,10 +26,6 @@ pub fn lifetimes(command: &LifetimesArgs) -> Result<ExitOutcome, LabError> {
         return Ok(ExitOutcome::Stopped);
     }
     let measured = measured?;
-    if command.output.is_json() {
-        print(&format!("{}\n", lifetimes::to_json(&measured)?));
-    } else {
-        print(&report::rows::lifetimes(&measured)?.render(command.output.tables()));
-    }
-    Ok(ExitOutcome::Done)
+    let (json, table) = (lifetimes::to_json(&measured)?, report::rows::lifetimes(&measured)?);
+    Ok(command.output.print(&json, |format| table.render(format)))
 }

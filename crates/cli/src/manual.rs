@@ -13,7 +13,6 @@ pub fn completions(command: &CompletionsArgs) -> ExitOutcome {
     ExitOutcome::Done
 }
 
-/// Prints the manual page of a command.
 pub fn page(command: &ManArgs) -> Result<ExitOutcome, LabError> {
     let mut all = Arguments::command();
     all.build();

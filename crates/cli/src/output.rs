@@ -61,20 +61,15 @@ pub fn is_standard_output(path: &Path) -> bool {
     names.iter().any(|name| path.as_os_str() == *name)
 }
 
-/// Output file of a command.
 pub struct OutputFile<'a> {
-    /// Option that names the file.
     pub option: &'static str,
-    /// Path of the file.
     pub path: &'a Path,
     /// Content of the file, which decides if standard output can take it.
     pub content: OutputContent,
 }
 
-/// Content of an output file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OutputContent {
-    /// Text document.
     Text,
     /// Binary document, unreadable on a terminal.
     Binary,
@@ -128,9 +123,6 @@ pub fn check(destinations: &[OutputFile<'_>], folder: Option<&Path>, prints_json
 }
 
 /// Tests if a file can be written.
-///
-/// # Errors
-/// The path is a folder, or its folder does not exist or cannot be written.
 pub fn check_file(path: &Path) -> Result<(), LabError> {
     let refuse = |reason: &str| {
         let problem = format!("cannot be written ({reason}). Give a file in a folder that exists");

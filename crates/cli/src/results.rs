@@ -60,14 +60,10 @@ fn list(store: &ResultStore, command: &ListResults) -> Result<ExitOutcome, LabEr
 
 fn show(store: &ResultStore, command: &ShowResult) -> Result<ExitOutcome, LabError> {
     let run = store.find(&command.id)?;
-    if command.output.is_json() {
-        print(&format!("{}\n", run.document));
-    } else {
+    Ok(command.output.print(&run.document, |format| {
         let (about, cells) = rows::kept_run(&run);
-        let format = command.output.tables();
-        print(&format!("{}{}", about.render(format), cells.render(format)));
-    }
-    Ok(ExitOutcome::Done)
+        about.render(format) + &cells.render(format)
+    }))
 }
 
 fn compare(command: &CompareArgs) -> Result<ExitOutcome, LabError> {

@@ -311,7 +311,6 @@ fn check_saved(command: &RunArgs, results: &[RunResult]) -> Result<(), LabError>
     }
 }
 
-/// fio's JSON of the single result.
 fn fio_json_of(results: &[RunResult]) -> String {
     let timed = results[0].timed.as_ref().expect("`check_fio_json` rejects runs without timing");
     let text = serde_json::to_string_pretty(&simulate::timed::to_fio_json(timed)).expect("JSON serializes");

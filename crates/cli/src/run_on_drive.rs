@@ -21,15 +21,13 @@ use workload::{IoRequest, RequestOperation, RequestSource, Workload as _};
 
 use crate::arguments::{RunArgs, typed_line};
 use crate::run::refuse_logs;
-use crate::target::{AnyDrive, named, open_for_writing};
+use crate::target::{named, open_for_writing};
 use crate::{AnyError, ExitOutcome, bad_option, execute, print, results};
 
-/// Maximum requests per batch from the workload.
 const BATCH_REQUESTS: usize = 256;
 /// Steps of the progress bar.
 const STEPS: f64 = 1000.0;
 
-/// Result of the run.
 struct DriveMeasurement {
     complete: bool,
     seconds: f64,
@@ -55,7 +53,8 @@ pub fn run(command: &RunArgs) -> Result<ExitOutcome, AnyError> {
     })?;
     let cell = cell(command, name)?;
     refuse_logs(&cell, "a run with --target records no values over time".to_string())?;
-    let mut drive = connect(command, on)?;
+    let mut drive = open_for_writing("--target", on, &command.remote.host, command.remote.overwrite)?;
+    drive.placement().map_err(|error| named(on, &error))?;
     let target = workload::WorkloadTarget {
         device_bytes: drive.bytes(),
         placement_count: drive.handles().len() as u16,
@@ -120,12 +119,6 @@ fn cell(command: &RunArgs, name: &str) -> Result<RunSpec, AnyError> {
         )
         .into()),
     }
-}
-
-fn connect(command: &RunArgs, on: &str) -> Result<AnyDrive, AnyError> {
-    let drive = open_for_writing("--target", on, &command.remote.host, command.remote.overwrite)?;
-    drive.placement().map_err(|error| named(on, &error))?;
-    Ok(drive)
 }
 
 /// Sends the requests until the workload ends, the limit is reached or Ctrl-C is pressed.

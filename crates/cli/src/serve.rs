@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 use std::time::Duration;
 
 use base::input::TEXT_BYTES_MAX;
@@ -23,12 +22,13 @@ use target::storage::DriveOptions;
 use target::storage::backend::DataChoice;
 use target::tcp::{AllowedHost, DhGroupId, Secret, TcpOptions};
 
+use crate::advise::InterruptFlag;
 use crate::arguments::{ServeArgs, ServedDriveArgs};
 use crate::faults::plan;
 use crate::output::print_error;
 use crate::studio::page_address;
 use crate::token::{check_private, token};
-use crate::{AnyError, ExitOutcome, POWER_LOST, bad_option, print};
+use crate::{AnyError, ExitOutcome, POWER_LOST, bad_option, print, read_text};
 
 /// Maximum number of controllers, many more than the hosts of a machine.
 const CONTROLLERS_MAX: u16 = 256;
@@ -46,10 +46,7 @@ pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
         )
         .into());
     }
-    let (stop, stopped) = mpsc::channel();
-    ctrlc::set_handler(move || {
-        let _ = stop.send(());
-    })?;
+    let stop = InterruptFlag::install()?;
     let count = command.drive.drives;
     let commands: Vec<ServeArgs> = match count {
         1 => vec![command.clone()],
@@ -60,7 +57,7 @@ pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
     let drives: Vec<RunningDrive> = drives.collect::<Result<_, _>>()?;
     let which = if count > 1 { format!("all {count} drives") } else { "the drive".to_string() };
     print(&format!("\nStop {which} with Ctrl-C.\n"));
-    let outcome = show_status(command, &drives, &stopped);
+    show_status(command, &drives, &stop);
     for (drive, number) in drives.into_iter().zip(1..) {
         let waf = drive.server.status().stats.write_amplification();
         if let Some((studio, _)) = drive.page {
@@ -70,7 +67,7 @@ pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
         let waf = waf.map_or("nothing written".to_string(), |waf| format!("write amplification {waf:.3}"));
         print(&format!("{}stopped, {waf}\n", title(number, count)));
     }
-    Ok(outcome)
+    Ok(ExitOutcome::Done)
 }
 
 /// A served drive with its page.
@@ -148,14 +145,14 @@ pub fn add_number(number: u16, data: &mut String, serial: &mut String) {
 }
 
 /// Shows a status line of each drive until a signal arrives.
-fn show_status(command: &ServeArgs, drives: &[RunningDrive], stopped: &mpsc::Receiver<()>) -> ExitOutcome {
+fn show_status(command: &ServeArgs, drives: &[RunningDrive], stop: &InterruptFlag) {
     let line = (!command.quiet && std::io::stderr().is_terminal()).then(|| {
         let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
         ProgressBar::new_spinner().with_style(style)
     });
     let status = || drives.iter().map(|drive| drive.server.status()).collect::<Vec<_>>();
     let mut before = status();
-    while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(STATUS_EVERY) {
+    while !stop.is_pressed_within(STATUS_EVERY) {
         let now = status();
         if let Some(line) = &line {
             let lines: Vec<String> = now.iter().zip(&before).map(|(now, before)| now.line(before)).collect();
@@ -167,7 +164,6 @@ fn show_status(command: &ServeArgs, drives: &[RunningDrive], stopped: &mpsc::Rec
     if let Some(line) = line {
         line.finish_and_clear();
     }
-    ExitOutcome::Done
 }
 
 /// Options of the server, and the reclaim units of a drive with a requested capacity in a sentence.
@@ -222,7 +218,6 @@ fn power_lost(loss: &PowerLoss) {
     std::process::exit(POWER_LOST)
 }
 
-/// Contents of the --hosts file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HostsFile {
@@ -264,8 +259,7 @@ fn dh_group(host: &HostEntry) -> Result<DhGroupId, String> {
 
 fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
     let name = file.display().to_string();
-    let text =
-        base::input::read_text(file, TEXT_BYTES_MAX).map_err(|source| LabError::Io { file: name.clone(), source })?;
+    let text = read_text(file, TEXT_BYTES_MAX)?;
     let invalid = |problem: String| LabError::invalid(&name, problem);
     // The message omits the line of the file, because the line may be a secret.
     let listed: HostsFile = toml::from_str(&text).map_err(|error| invalid(experiment::find::toml_problem(&error)))?;
@@ -287,10 +281,6 @@ fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
     listed.host.into_iter().map(host).collect()
 }
 
-/// Identity of the drive with this serial number and NQN.
-///
-/// # Errors
-/// A name does not fit its field in the standard.
 pub fn identity(serial: &str, nqn: Option<&str>) -> Result<Identity, LabError> {
     let nqn = nqn.map_or_else(|| Identity::default_nqn(serial), str::to_string);
     let printable = |text: &str| !text.is_empty() && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
@@ -313,9 +303,6 @@ pub fn identity(serial: &str, nqn: Option<&str>) -> Result<Identity, LabError> {
 
 /// Converts the options to drive `number` (1 to `--drives`) with one namespace over its whole capacity. The second value
 /// describes the reclaim units of a drive with a requested capacity.
-///
-/// # Errors
-/// The device profile is unknown or does not allow this capacity.
 pub fn drive_options(
     drive: &ServedDriveArgs,
     number: u16,

@@ -40,34 +40,24 @@ fn device(command: &ShowDevice) -> Result<ExitOutcome, LabError> {
         None => config,
     };
     let (config, layout) = scaled_model::scaled_config(&profile.name, &config, command.scale)?;
-    if command.output.is_json() {
-        print(&format!(
-            "{}\n",
-            serde_json::json!({
-                "name": profile.name,
-                "title": profile.title,
-                "notes": profile.notes,
-                "values": profile.sources,
-                "ensemble": profile.ensemble,
-                "config": config,
-                "layout": layout,
-                "memory_bytes": layout.memory_bytes(),
-            })
-        ));
-        return Ok(ExitOutcome::Done);
-    }
-    let format = command.output.tables();
+    let json = serde_json::json!({
+        "name": profile.name,
+        "title": profile.title,
+        "notes": profile.notes,
+        "values": profile.sources,
+        "ensemble": profile.ensemble,
+        "config": config,
+        "layout": layout,
+        "memory_bytes": layout.memory_bytes(),
+    });
     let ensemble = describe::ensemble(&profile);
     let tables = [describe::layout(&config, &layout), describe::sources(&profile)];
-    let tables: Vec<String> =
-        tables.iter().chain((!ensemble.is_empty()).then_some(&ensemble)).map(|table| table.render(format)).collect();
-    print(&format!(
-        "{}{}\n{}",
-        format.words(&wrapped(&format!("{}: {}\n", profile.name, profile.title))),
-        tables.join("\n"),
-        format.words(&wrapped(&profile.notes))
-    ));
-    Ok(ExitOutcome::Done)
+    let tables = tables.into_iter().chain((!ensemble.is_empty()).then_some(ensemble));
+    Ok(command.output.print(&json, |format| {
+        let tables: Vec<String> = tables.map(|table| table.render(format)).collect();
+        let title = format.words(&wrapped(&format!("{}: {}\n", profile.name, profile.title)));
+        format!("{title}{}\n{}", tables.join("\n"), format.words(&wrapped(&profile.notes)))
+    }))
 }
 
 fn job(command: &ShowJob) -> Result<ExitOutcome, LabError> {
@@ -83,29 +73,20 @@ fn job(command: &ShowJob) -> Result<ExitOutcome, LabError> {
         return Err(bad_option(name, "is not a job file. Run it with `warp run`"));
     };
     let streams = plan.streams()?;
-    if command.output.is_json() {
-        let without_effect = jobs.without_effect();
-        let without_effect: serde_json::Map<String, serde_json::Value> =
-            without_effect.iter().map(|(option, why)| (option.name.to_string(), (*why).into())).collect();
-        print(&format!(
-            "{}\n",
-            serde_json::json!({
-                "file": jobs.file,
-                "device": plan.cell().key.device,
-                "streams": streams,
-                "without_effect": without_effect,
-            })
-        ));
-        return Ok(ExitOutcome::Done);
-    }
-    let format = command.output.tables();
-    print(&format!(
-        "{}{}{}",
-        format.words(&format!("{} on {}\n", jobs.file, plan.cell().key.device)),
-        describe::streams(&streams).render(format),
-        format.words(&wrapped(&without_effect(&jobs.without_effect())))
-    ));
-    Ok(ExitOutcome::Done)
+    let without: serde_json::Map<String, serde_json::Value> =
+        jobs.without_effect().iter().map(|(option, why)| (option.name.to_string(), (*why).into())).collect();
+    let device = &plan.cell().key.device;
+    let json = serde_json::json!({
+        "file": jobs.file,
+        "device": device,
+        "streams": streams,
+        "without_effect": without,
+    });
+    Ok(command.output.print(&json, |format| {
+        let title = format.words(&format!("{} on {device}\n", jobs.file));
+        let without = format.words(&wrapped(&without_effect(&jobs.without_effect())));
+        format!("{title}{}{without}", describe::streams(&streams).render(format))
+    }))
 }
 
 /// Converts Markdown tables to terminal tables, each below its title.

@@ -23,7 +23,6 @@ To test software that should use Flexible Data Placement, on a served drive
 `warp list` shows all experiments, devices, jobs and workloads.
 ";
 
-/// Prints the introduction.
 pub fn print_introduction() -> ExitOutcome {
     print(DOORS);
     ExitOutcome::Done
@@ -38,26 +37,17 @@ pub fn list(command: &ListArgs) -> Result<ExitOutcome, LabError> {
 
 fn list_kind(kind: EntryKind, output: &OutputFormat) -> Result<ExitOutcome, LabError> {
     let entries = kind.entries()?;
-    print(&if output.is_json() {
-        format!("{}\n", serde_json::json!(entries))
-    } else {
-        kind.table(&entries).render(output.tables())
-    });
-    Ok(ExitOutcome::Done)
+    Ok(output.print(&entries, |format| kind.table(&entries).render(format)))
 }
 
 fn list_all(output: &OutputFormat) -> Result<ExitOutcome, LabError> {
     let all = EntryKind::ALL.map(|kind| Ok((kind, kind.entries()?)));
     let all: Vec<(EntryKind, Vec<CatalogueEntry>)> = all.into_iter().collect::<Result<_, LabError>>()?;
-    if output.is_json() {
-        let fields = all.iter().map(|(kind, entries)| (kind.name().to_string(), serde_json::json!(entries)));
-        print(&format!("{}\n", serde_json::Value::Object(fields.collect())));
-    } else {
-        let tables: Vec<String> =
-            all.iter().map(|(kind, entries)| kind.table(entries).render(output.tables())).collect();
-        print(&tables.join("\n"));
-    }
-    Ok(ExitOutcome::Done)
+    let fields = all.iter().map(|(kind, entries)| (kind.name().to_string(), serde_json::json!(entries)));
+    Ok(output.print(&serde_json::Value::Object(fields.collect()), |format| {
+        let tables: Vec<String> = all.iter().map(|(kind, entries)| kind.table(entries).render(format)).collect();
+        tables.join("\n")
+    }))
 }
 
 pub fn new(command: &NewArgs) -> Result<ExitOutcome, LabError> {

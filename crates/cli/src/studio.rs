@@ -1,12 +1,13 @@
 //! `warp studio`: serves the studio's page with simulated drives until Ctrl-C.
 
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::time::Duration;
 
 use experiment::LabError;
 use studio::{SessionSpec, StudioOptions};
 use target::http::HttpOptions;
 
+use crate::advise::InterruptFlag;
 use crate::arguments::StudioArgs;
 use crate::output::print_error;
 use crate::token::token;
@@ -15,10 +16,7 @@ use crate::{AnyError, ExitOutcome, print};
 pub fn studio(command: &StudioArgs) -> Result<ExitOutcome, AnyError> {
     let token = command.token.as_deref().map(token).transpose()?;
     let order = order(command)?;
-    let (stop, stopped) = mpsc::channel();
-    ctrlc::set_handler(move || {
-        let _ = stop.send(());
-    })?;
+    let stop = InterruptFlag::install()?;
     let http = HttpOptions { listen: command.listen, token: token.clone() };
     let options = StudioOptions {
         // The user of this machine may run any file, but a page may not.
@@ -39,8 +37,7 @@ pub fn studio(command: &StudioArgs) -> Result<ExitOutcome, AnyError> {
     if !command.no_open {
         open(&url);
     }
-    // The handler holds the sender for the life of the process, so `recv` never fails.
-    let _ = stopped.recv();
+    stop.is_pressed_within(Duration::MAX);
     studio.stop();
     print("stopped\n");
     Ok(ExitOutcome::Done)

@@ -16,24 +16,17 @@ use crate::{AnyError, bad_option};
 
 /// Namespace that commands use on NVMe/TCP.
 const REMOTE_NSID: u32 = 1;
-/// Default endurance group.
 const ENDURANCE_GROUP: u16 = 1;
 
-/// Target of a command.
 pub enum DriveTarget {
     /// Drive on NVMe/TCP with the host's credentials.
     Tcp(SocketAddr, InitiatorIdentity),
-    /// Device of this machine.
     Device(PathBuf),
     File(PathBuf),
 }
 
 impl DriveTarget {
     /// Parses `text`, the value of `option`.
-    ///
-    /// # Errors
-    /// The address or the secret is invalid, or a host NQN is given for a target that is not on
-    /// NVMe/TCP.
     pub fn parse(option: &str, text: &str, host: &HostCredentials) -> Result<DriveTarget, LabError> {
         if let Some(address) = text.strip_prefix("tcp:") {
             let secret = host.secret.as_deref().map(str::parse).transpose();
@@ -54,9 +47,6 @@ impl DriveTarget {
     }
 
     /// Parses a target that must be a namespace of a drive.
-    ///
-    /// # Errors
-    /// [`DriveTarget::parse`] fails, or the target is a file.
     pub fn parse_drive(option: &str, text: &str, host: &HostCredentials) -> Result<DriveTarget, LabError> {
         match DriveTarget::parse(option, text, host)? {
             DriveTarget::File(_) => {
@@ -69,9 +59,6 @@ impl DriveTarget {
     }
 
     /// Reads the drive's FDP logs. Returns the path if the target is a file.
-    ///
-    /// # Errors
-    /// The drive is unreachable or rejects a command, or an endurance group is given for a file.
     pub fn report(&self, endurance_group: Option<u16>) -> Result<Result<FdpReport, &Path>, AnyError> {
         let group = endurance_group.unwrap_or(ENDURANCE_GROUP);
         match self {
@@ -91,9 +78,6 @@ pub type AnyDrive = OpenNamespace<Box<dyn DataPort + Send>>;
 
 /// Opens a namespace that the command overwrites. A namespace of this machine
 /// must be unused, and `--overwrite` must confirm it.
-///
-/// # Errors
-/// The target is no drive, is unreachable, is in use, or is not confirmed.
 pub fn open_for_writing(
     option: &str,
     text: &str,
@@ -116,9 +100,6 @@ pub fn open_for_writing(
 }
 
 /// Opens a drive for reading, with the identifier of its namespace.
-///
-/// # Errors
-/// The target is no namespace of a drive, or is unreachable.
 pub fn open_for_reading(
     option: &str,
     text: &str,
@@ -148,9 +129,6 @@ fn namespace_of(option: &str, text: &str, port: &Passthrough) -> Result<u32, Lab
 }
 
 /// Reads the data file of a served drive, or a snapshot.
-///
-/// # Errors
-/// The file is damaged or has another format.
 pub fn stored_drive(path: &Path) -> Result<StoredDrive, AnyError> {
     let problem = |problem: &str| {
         let remedy = "Give the data file of a drive (`warp serve --data FILE`), a snapshot (`warp run --save-snapshot \

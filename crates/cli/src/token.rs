@@ -5,6 +5,8 @@ use std::path::Path;
 use base::input::TEXT_BYTES_MAX;
 use experiment::LabError;
 
+use crate::read_text;
+
 /// Rejects a file of secrets that all users of the machine can read or change.
 pub fn check_private(file: &Path) -> Result<(), LabError> {
     use std::os::unix::fs::PermissionsExt;
@@ -22,12 +24,8 @@ pub fn check_private(file: &Path) -> Result<(), LabError> {
 }
 
 /// Reads a token, the first line of a file.
-///
-/// # Errors
-/// The file cannot be read, or all users of the machine can access it.
 pub fn token(file: &Path) -> Result<String, LabError> {
     check_private(file)?;
-    let text = base::input::read_text(file, TEXT_BYTES_MAX)
-        .map_err(|source| LabError::Io { file: file.display().to_string(), source })?;
+    let text = read_text(file, TEXT_BYTES_MAX)?;
     Ok(text.lines().next().unwrap_or_default().trim().to_string())
 }

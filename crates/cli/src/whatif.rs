@@ -25,7 +25,8 @@ pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
     let mut unanswered = Vec::new();
     let mut studies = Vec::new();
     find::check_path(&command.workload)?;
-    for workload in workloads_of(&command.workload)? {
+    let workloads = if is_folder { workloads::files_in(&command.workload)? } else { vec![command.workload.clone()] };
+    for workload in workloads {
         match question(command, &workload).and_then(WhatIfQuestion::study) {
             Ok(study) => {
                 let cache = cache_sentence(command, &study, &workload)?;
@@ -83,7 +84,6 @@ pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
     Ok(if unanswered.is_empty() { ExitOutcome::Done } else { ExitOutcome::Failed })
 }
 
-/// Answers for an array.
 fn whatif_array(command: &WhatIfArgs, array: &SettingOverrides) -> Result<ExitOutcome, LabError> {
     let unused = [
         ("--drive", command.drive.is_some()),
@@ -121,14 +121,6 @@ fn whatif_array(command: &WhatIfArgs, array: &SettingOverrides) -> Result<ExitOu
         print(&format!("{headline}{}\n{}", answer.table().render(format), format.words(&notes)));
     }
     Ok(ExitOutcome::Done)
-}
-
-/// The workload, or the workloads in a folder.
-fn workloads_of(name: &str) -> Result<Vec<String>, LabError> {
-    match Path::new(name).is_dir() {
-        true => workloads::files_in(name),
-        false => Ok(vec![name.to_string()]),
-    }
 }
 
 /// Introductory sentence for a trace of cache requests.

@@ -12,7 +12,7 @@ use nvme_spec::identify::Cns;
 
 use super::InterruptFlag;
 use crate::arguments::AdviseArgs;
-use crate::target::DriveTarget;
+use crate::target::{DriveTarget, named};
 use crate::{AnyError, bad_option};
 
 /// Delays before each attempt to reconnect. A restart of `warp serve` takes seconds.
@@ -24,20 +24,12 @@ const RECONNECT_AFTER: [Duration; 5] = [
     Duration::from_secs(8),
 ];
 
-/// Connection to a namespace of a drive.
 pub struct DriveConnection {
-    name: String,
+    /// Target as given on the command line.
+    pub name: String,
     target: DriveTarget,
     port: Box<dyn CommandPort>,
     pub namespace: MonitoredNamespace,
-}
-
-/// Result of an attempt to read the logs.
-pub enum LogReading {
-    /// The logs were read, after this number of attempts to reconnect.
-    Taken { sample: Box<LogSample>, attempts: usize },
-    /// Ctrl-C was pressed during a reconnection.
-    Stopped,
 }
 
 impl DriveConnection {
@@ -69,14 +61,9 @@ impl DriveConnection {
         nsid: u32,
     ) -> Result<DriveConnection, AnyError> {
         let name = command.target.clone();
-        let namespace =
-            MonitoredNamespace::find(&mut port, nsid, command.endurance_group).map_err(|error| named(&name, error))?;
+        let namespace = MonitoredNamespace::find(&mut port, nsid, command.endurance_group);
+        let namespace = namespace.map_err(|error| named(&name, &error))?;
         Ok(DriveConnection { name, target, port, namespace })
-    }
-
-    /// Target as given on the command line.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Block device of the namespace on this machine, `None` over NVMe/TCP.
@@ -102,21 +89,16 @@ impl DriveConnection {
         self.namespace.handles_without_event(&mut self.port, event).ok()
     }
 
-    /// Reads the logs. If a drive over NVMe/TCP does not answer, this function tries to reconnect
-    /// for some seconds.
-    pub fn sample(&mut self, stop: &InterruptFlag) -> Result<LogReading, AnyError> {
-        let error = match self.namespace.sample(&mut self.port) {
-            Ok(sample) => {
-                return Ok(LogReading::Taken { sample: Box::new(sample), attempts: 0 });
-            }
-            Err(error) => error,
-        };
-        match (&self.target, &error) {
-            (DriveTarget::Tcp(address, identity), WatchError::Inspect(InspectError::Unreachable { .. })) => {
+    /// Reads the logs. Returns them with the number of attempts to reconnect, or `None` after Ctrl-C. If
+    /// a drive over NVMe/TCP does not answer, this function tries to reconnect for some seconds.
+    pub fn sample(&mut self, stop: &InterruptFlag) -> Result<Option<(LogSample, usize)>, AnyError> {
+        match (&self.target, self.namespace.sample(&mut self.port)) {
+            (_, Ok(sample)) => Ok(Some((sample, 0))),
+            (DriveTarget::Tcp(address, identity), Err(WatchError::Inspect(InspectError::Unreachable { .. }))) => {
                 let (address, identity) = (*address, identity.clone());
                 self.reconnect_tcp(address, &identity, stop)
             }
-            _ => Err(named(&self.name, error)),
+            (_, Err(error)) => Err(named(&self.name, &error).into()),
         }
     }
 
@@ -125,18 +107,16 @@ impl DriveConnection {
         address: SocketAddr,
         identity: &InitiatorIdentity,
         stop: &InterruptFlag,
-    ) -> Result<LogReading, AnyError> {
+    ) -> Result<Option<(LogSample, usize)>, AnyError> {
         let mut last = String::new();
         for (attempt, wait) in RECONNECT_AFTER.into_iter().enumerate() {
             if stop.is_pressed_within(wait) {
-                return Ok(LogReading::Stopped);
+                return Ok(None);
             }
             match self.reconnect(address, identity) {
-                Ok(sample) => {
-                    return Ok(LogReading::Taken { sample: Box::new(sample), attempts: attempt + 1 });
-                }
+                Ok(sample) => return Ok(Some((sample, attempt + 1))),
                 Err(WatchError::Inspect(InspectError::Unreachable { problem, .. })) => last = problem,
-                Err(error) => return Err(named(&self.name, error)),
+                Err(error) => return Err(named(&self.name, &error).into()),
             }
         }
         let waited: Duration = RECONNECT_AFTER.iter().sum();
@@ -160,10 +140,4 @@ impl DriveConnection {
         self.port = Box::new(port);
         Ok(sample)
     }
-}
-
-/// Prefixes an error with the drive's name, unless the error begins with the name.
-fn named(name: &str, error: WatchError) -> AnyError {
-    let text = error.to_string();
-    if text.starts_with(name) { text.into() } else { format!("{name}: {text}").into() }
 }

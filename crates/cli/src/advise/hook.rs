@@ -8,8 +8,6 @@ use ::advise::OwnerMove;
 /// Runs `sh -c HOOK` with the move in its environment and waits for the end. The output of the hook
 /// goes to standard error, because standard output may be JSON.
 ///
-/// # Errors
-/// The hook cannot be run or fails.
 pub fn run(hook: &str, owner: &str, step: &OwnerMove) -> Result<(), String> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(hook).stdin(Stdio::null()).stdout(io::stderr());

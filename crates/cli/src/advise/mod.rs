@@ -23,7 +23,7 @@ use initiator::inspect::feedback_logs::{LogSample, MonitoredNamespace};
 use crate::arguments::AdviseArgs;
 use crate::output::{check_file, is_standard_output};
 use crate::{AnyError, ExitOutcome};
-use connection::{DriveConnection, LogReading};
+use connection::DriveConnection;
 use notice::Notice;
 use nvme_spec::fdp::FdpEventType;
 use output::{AdviceOutput, AdviceRecord};
@@ -32,10 +32,6 @@ use output::{AdviceOutput, AdviceRecord};
 pub struct InterruptFlag(mpsc::Receiver<()>);
 
 impl InterruptFlag {
-    /// Installs the handler of Ctrl-C.
-    ///
-    /// # Errors
-    /// Another handler is installed.
     pub fn install() -> Result<InterruptFlag, AnyError> {
         let (stop, stopped) = mpsc::channel();
         ctrlc::set_handler(move || {
@@ -61,7 +57,7 @@ pub fn advise(command: &AdviseArgs) -> Result<ExitOutcome, AnyError> {
         notices.push(Notice::OneIdentifier);
     }
     let mut output = AdviceOutput::new(command)?;
-    let LogReading::Taken { sample, .. } = drive.sample(&stop)? else {
+    let Some((sample, _)) = drive.sample(&stop)? else {
         return Ok(ExitOutcome::Stopped);
     };
     let mut session = DriveAdvisor {
@@ -84,7 +80,6 @@ pub fn advise(command: &AdviseArgs) -> Result<ExitOutcome, AnyError> {
     outcome
 }
 
-/// Advisor with the connection to its drive.
 struct DriveAdvisor {
     drive: DriveConnection,
     cursor: EventCursor<FdpEventRecord>,
@@ -108,7 +103,7 @@ impl DriveAdvisor {
             if waits && stop.is_pressed_within(command.every) {
                 return Ok(ExitOutcome::Stopped);
             }
-            let LogReading::Taken { sample, attempts } = self.drive.sample(stop)? else {
+            let Some((sample, attempts)) = self.drive.sample(stop)? else {
                 return Ok(ExitOutcome::Stopped);
             };
             if attempts > 0 {
@@ -117,7 +112,7 @@ impl DriveAdvisor {
             if let (Some(directory), true) = (&command.files, reading > 0) {
                 self.locate(directory, command.depth)?;
             }
-            self.read(command, *sample, output)?;
+            self.read(command, sample, output)?;
         }
         Ok(ExitOutcome::Done)
     }
@@ -179,7 +174,6 @@ impl DriveAdvisor {
         }
     }
 
-    /// Calls the hook for a move and returns true if the hook succeeded.
     fn run_hook(&mut self, command: &AdviseArgs, step: &::advise::OwnerMove) -> bool {
         let Some(hook) = &command.hook else {
             return false;

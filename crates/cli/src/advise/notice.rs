@@ -11,25 +11,44 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// Events between two readings are lost.
-    LogWrapped { every: Duration },
-    /// Another client cleared the log.
+    LogWrapped {
+        every: Duration,
+    },
     LogCleared,
     /// Placement handles without the Media Reallocated event.
-    EventNotEnabled { handles: Vec<u16>, of: u16, device: String, nsid: u32 },
+    EventNotEnabled {
+        handles: Vec<u16>,
+        of: u16,
+        device: String,
+        nsid: u32,
+    },
     /// The drive copies data and reports no event, although the event is enabled.
-    NothingReported { copied_bytes: u64 },
-    /// Events without a logical block.
-    WithoutBlock { events: usize, of: usize },
+    NothingReported {
+        copied_bytes: u64,
+    },
+    WithoutBlock {
+        events: usize,
+        of: usize,
+    },
     /// Events whose logical block has no owner.
-    WithoutOwner { events: usize, of: usize },
+    WithoutOwner {
+        events: usize,
+        of: usize,
+    },
     /// The connection was lost and re-established.
-    Reconnected { attempts: usize },
-    /// The hook failed, so the owner did not move.
-    HookFailed { owner: String, problem: String },
+    Reconnected {
+        attempts: usize,
+    },
+    HookFailed {
+        owner: String,
+        problem: String,
+    },
     /// Parts of a directory without an owner.
     Omissions(UnownedCounts),
     /// Files that appeared after the start.
-    NewOwners { left_out: usize },
+    NewOwners {
+        left_out: usize,
+    },
     /// The namespace has a single placement identifier, so data cannot move.
     OneIdentifier,
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use ::advise::{Advice, Advisor, EventLoss, OwnerMove};
 use base::HumanBytes;
@@ -88,7 +88,7 @@ impl<'a> AdviceRecord<'a> {
         let written = advice.host_bytes + advice.copied_bytes;
         AdviceRecord {
             reading: advice.reading,
-            time_unix_ms: now_unix_ms(),
+            time_unix_ms: target::actions::unix_ms(SystemTime::now()),
             host_bytes: advice.host_bytes,
             copied_bytes: advice.copied_bytes,
             write_amplification: (advice.host_bytes > 0).then(|| written as f64 / advice.host_bytes as f64),
@@ -102,11 +102,6 @@ impl<'a> AdviceRecord<'a> {
             notices,
         }
     }
-}
-
-fn now_unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as u64)
 }
 
 fn handles(sample: &LogSample) -> Vec<HandleRecord<'_>> {
@@ -161,12 +156,14 @@ pub struct AdviceOutput {
     total: AdviceTotals,
 }
 
-/// Destination of the JSON lines.
 enum JsonLines {
-    /// Standard output.
     StandardOutput,
     /// A file, which contains complete lines only.
-    File { path: PathBuf, file: File, bytes: u64 },
+    File {
+        path: PathBuf,
+        file: File,
+        bytes: u64,
+    },
 }
 
 impl JsonLines {
@@ -199,9 +196,6 @@ impl JsonLines {
 }
 
 /// Destination of the JSON lines, if any.
-///
-/// # Errors
-/// The options name two destinations.
 pub fn json_to(command: &AdviseArgs) -> Result<Option<&Path>, LabError> {
     match (command.output.is_json(), command.json.as_deref()) {
         (false, file) => Ok(file),
@@ -213,7 +207,6 @@ pub fn json_to(command: &AdviseArgs) -> Result<Option<&Path>, LabError> {
     }
 }
 
-/// Presentation of the text.
 enum TextStyle {
     /// One table, redrawn in place.
     Live(ProgressBar),
@@ -223,7 +216,6 @@ enum TextStyle {
     None,
 }
 
-/// Totals of all readings.
 #[derive(Default)]
 struct AdviceTotals {
     readings: u32,

@@ -12,7 +12,7 @@ use initiator::inspect::file_map::{self, BlockDevice, ByteExtent, UnownedCounts}
 use super::connection::DriveConnection;
 use super::notice::Notice;
 use crate::arguments::AdviseArgs;
-use crate::{AnyError, bad_option};
+use crate::{AnyError, bad_option, read_text};
 
 /// Builds the owner map, with notices about it.
 pub fn map(command: &AdviseArgs, drive: &DriveConnection) -> Result<(OwnerMap, Vec<Notice>), AnyError> {
@@ -52,10 +52,8 @@ fn known_owners(known: &OwnerMap, found: Vec<(String, Vec<ByteExtent>)>) -> (Vec
 }
 
 fn read(file: &Path) -> Result<OwnerMap, LabError> {
-    let name = file.display().to_string();
-    let text =
-        base::input::read_text(file, RESULT_BYTES_MAX).map_err(|source| LabError::Io { file: name.clone(), source })?;
-    OwnerMap::parse(&text).map_err(|error| LabError::invalid(&name, error.to_string()))
+    let text = read_text(file, RESULT_BYTES_MAX)?;
+    OwnerMap::parse(&text).map_err(|error| LabError::invalid(&file.display().to_string(), error.to_string()))
 }
 
 fn files(
@@ -69,7 +67,7 @@ fn files(
             "{} is on namespace {}, not on {}. Give a directory of the monitored namespace",
             directory.display(),
             found.device.namespace,
-            drive.name()
+            drive.name
         );
         return Err(bad_option("--files", problem).into());
     }

@@ -1,12 +1,50 @@
-//! The command line of `warp guest`.
+//! Options of a served drive, and the command lines of `warp guest` and `warp studio`.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base::size::parse_capacity;
 use clap::{Args, ValueEnum};
+use experiment::run_options::RunOptions;
+use toml::Value;
 
-use super::{PrintedFormat, ServedDriveArgs, size};
+use super::{PrintedFormat, assignment, logical_block, on_or_off, seconds_in, size};
+
+/// Maximum number of drives of one command.
+const DRIVES_MAX: i64 = 64;
+
+#[derive(Clone, Args)]
+pub struct ServedDriveArgs {
+    /// Number of equal drives. Each has its own subsystem, and its own number in files, sockets and
+    /// the serial number
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=DRIVES_MAX))]
+    pub drives: u16,
+    /// Device profile
+    #[arg(long, default_value = "warp_default")]
+    pub device: String,
+    /// Logical capacity, such as 8G (powers of 1024) or 8GB (powers of 1000) [default: the
+    /// profile's, 8G in a guest]
+    #[arg(long, value_name = "SIZE", value_parser = parse_capacity)]
+    pub capacity: Option<u64>,
+    /// Change a setting of the device, such as --set geometry.over_provisioning=0.2
+    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, Value)>,
+    /// Storage of the data, "memory", "null" (no data, for studies of drives larger than the
+    /// machine), "pattern" (only a test pattern) or a file
+    #[arg(long, value_name = "FILE", default_value = "memory")]
+    pub data: String,
+    /// Enable Flexible Data Placement on a new drive
+    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off)]
+    pub fdp: bool,
+    /// Delay commands by the times in the device profile, if it has any
+    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off)]
+    pub timing: bool,
+    /// Logical block size of a new drive's namespace, bytes
+    #[arg(long, value_name = "512|4096", default_value = "4096", value_parser = logical_block)]
+    pub block: u8,
+}
 
 /// Transport of the guest's drive. (A description of each value would put an empty line between all
 /// options of the help.)
@@ -39,7 +77,7 @@ pub struct GuestArgs {
     #[arg(long)]
     pub network: bool,
     /// Stop the guest after this time, boot included, with exit code 124 [default: no limit]
-    #[arg(long, value_name = "SECONDS", value_parser = limit)]
+    #[arg(long, value_name = "SECONDS", value_parser = |text: &str| seconds_in(1.0..=1e7, text, "give 1 or more seconds"))]
     pub timeout: Option<Duration>,
     /// Build missing parts of the guest, print its folders and exit
     #[arg(long, conflicts_with = "command")]
@@ -88,9 +126,32 @@ fn guest_memory(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "give 512M to 1T".to_string())
 }
 
-fn limit(text: &str) -> Result<Duration, String> {
-    let seconds: Option<f64> = text.parse().ok();
-    let seconds = seconds.filter(|seconds| (1.0..=1e7).contains(seconds));
-    let limit = seconds.map(Duration::from_secs_f64);
-    limit.ok_or_else(|| "give 1 or more seconds".to_string())
+#[derive(Args)]
+#[command(mut_group("RunOptions", |options| options.requires("target")))]
+#[command(mut_arg("variant", |variant| variant.value_delimiter(',')))]
+pub struct StudioArgs {
+    /// Experiment, job file, workload or block trace to start with, as for `warp run` [default:
+    /// choose on the page]
+    pub target: Option<String>,
+    /// Device profile (required for a workload)
+    #[arg(long, requires = "target")]
+    pub device: Option<String>,
+    #[command(flatten)]
+    pub run: RunOptions,
+    /// Change a setting of the device or the workload, such as --set geometry.over_provisioning=0.2
+    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment, requires = "target")]
+    pub set: Vec<(String, Value)>,
+    /// Show the drives of an array of the device side by side, such as raid5,drives=4
+    /// (docs/reference/arrays.md)
+    #[arg(long, value_name = "LEVEL,NAME=VALUE", requires = "target")]
+    pub array: Option<String>,
+    /// Address and port on which to serve the page (addresses other than loopback need --token)
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8090")]
+    pub listen: SocketAddr,
+    /// File whose first line is the token that browsers must send, 16 bytes or more
+    #[arg(long, value_name = "FILE")]
+    pub token: Option<PathBuf>,
+    /// Do not open a browser
+    #[arg(long)]
+    pub no_open: bool,
 }
