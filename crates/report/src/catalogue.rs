@@ -41,21 +41,7 @@ impl EntryKind {
         }
     }
 
-    fn remedy(self) -> &'static str {
-        match self {
-            EntryKind::Experiments => "`warp run NAME`, or `warp reproduce NAME` to compare it with the paper",
-            EntryKind::Devices => "`warp show device NAME` shows every value with its source",
-            EntryKind::Jobs => "`warp show job NAME` describes it, `warp run NAME --device DEVICE` runs it",
-            EntryKind::Workloads => {
-                "`warp show workload NAME` prints it, `warp run NAME --device DEVICE --drive-writes CAPACITIES` runs it"
-            }
-        }
-    }
-
     /// All entries of this kind, by name.
-    ///
-    /// # Errors
-    /// A file in the working folder is invalid. The message names file and field.
     pub fn entries(self) -> Result<Vec<CatalogueEntry>, LabError> {
         let (names, title): (Vec<String>, TitleOf) = match self {
             EntryKind::Experiments => return experiments(),
@@ -70,7 +56,15 @@ impl EntryKind {
     }
 
     pub fn table(self, entries: &[CatalogueEntry]) -> ReportTable {
-        let note = format!("{} ({})", self.name(), self.remedy());
+        let remedy = match self {
+            EntryKind::Experiments => "`warp run NAME`, or `warp reproduce NAME` to compare it with the paper",
+            EntryKind::Devices => "`warp show device NAME` shows every value with its source",
+            EntryKind::Jobs => "`warp show job NAME` describes it, `warp run NAME --device DEVICE` runs it",
+            EntryKind::Workloads => {
+                "`warp show workload NAME` prints it, `warp run NAME --device DEVICE --drive-writes CAPACITIES` runs it"
+            }
+        };
+        let note = format!("{} ({remedy})", self.name());
         let has_durations = self == EntryKind::Experiments;
         let mut rows = ReportTable::default().labels(["name"]).texts(["about"]);
         rows = rows.numbers("s", has_durations.then_some("takes")).note(note);

@@ -11,9 +11,6 @@ use experiment::LabError;
 use experiment::files::write_atomically;
 
 /// Writes the page atomically.
-///
-/// # Errors
-/// The file cannot be written. The message names it and the system's reason.
 pub fn write_comparison(comparison: &ResultComparison, path: &Path) -> Result<(), LabError> {
     let page = page(comparison);
     write_atomically(path, |file| file.write_all(page.as_bytes()))

@@ -78,9 +78,6 @@ pub struct Report<'a> {
 }
 
 /// Writes the report of an experiment, for the command and for Python.
-///
-/// # Errors
-/// The file cannot be written. The message names it and the system's reason.
 pub fn write_judged(judge: &ClaimChecker<'_>, library: PlotLibrary, path: &Path) -> Result<(), LabError> {
     let ClaimChecker { experiment, results, intervals, refused, tail_drive_writes, .. } = *judge;
     let report = Report {
@@ -104,9 +101,6 @@ pub fn write_judged(judge: &ClaimChecker<'_>, library: PlotLibrary, path: &Path)
 impl Report<'_> {
     /// Writes the page, and the plotting library beside it if needed and missing. Both are written
     /// atomically.
-    ///
-    /// # Errors
-    /// A file cannot be written. The message names it and the system's reason.
     pub fn write(&self, library: PlotLibrary, path: &Path) -> Result<(), LabError> {
         let page = self.html(library);
         let beside = path.with_file_name(plotly::LIBRARY_FILE);

@@ -170,7 +170,7 @@ fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
     let layout = json!({ "hovermode": "x unified" });
     let mut plot = Plot::new(axis_from_zero("virtual time (s)"), axis_from_zero("MB/s"), layout);
     let series = &timed.series;
-    let seconds = |interval: usize| rounded_to_microseconds((interval as u64 * series.interval_ns) as f64 / 1e9);
+    let seconds = |interval: usize| ((interval as u64 * series.interval_ns) as f64 / 1e3).round() / 1e6;
     // The last interval is incomplete, because the run ended in it.
     let intervals = series.len().saturating_sub(1).max(series.len().min(1));
     let intervals = || (0..intervals).step_by(intervals.div_ceil(POINTS).max(1));
@@ -199,10 +199,6 @@ fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
         plot.data.push(scatter("garbage collection", "markers", x, vec![0.0; collected.len()], style));
     }
     plot
-}
-
-fn rounded_to_microseconds(seconds: f64) -> f64 {
-    (seconds * 1e6).round() / 1e6
 }
 
 /// Bandwidth over block size, if an axis of the grid is called `bs`.

@@ -175,7 +175,6 @@ pub enum ColumnKind {
     Number,
 }
 
-/// Heading of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableColumn {
     pub heading: String,

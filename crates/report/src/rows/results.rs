@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ssd::event::{ReclaimRecord, Trigger};
+use ssd::event::ReclaimRecord;
 use ssd::{DeviceStats, Endurance, OwnerStats, UnitOwner};
 use workload::classifier::ORACLE_MEASURE;
 use workload::{RequestOperation, WorkloadMeasure};
@@ -371,12 +371,7 @@ struct CollectionSums {
 
 impl CollectionSums {
     fn add(&mut self, row: &ReclaimRecord) {
-        let trigger = match row.trigger {
-            Trigger::Background => 0,
-            Trigger::Foreground => 1,
-            Trigger::Forced => 2,
-        };
-        self.by_trigger[trigger] += 1;
+        self.by_trigger[row.trigger as usize] += 1;
         self.unit_pages += u64::from(row.unit_pages);
         self.valid_pages += u64::from(row.valid_pages);
         self.pages_copied += u64::from(row.pages_copied);
