@@ -137,7 +137,6 @@ impl FilePlace {
         &self.path
     }
 
-    /// The name in the folder.
     pub fn name(&self) -> &OsStr {
         &self.name
     }
@@ -178,9 +177,6 @@ impl FilePlace {
     }
 
     /// Removes the file.
-    ///
-    /// # Errors
-    /// A system call failed.
     pub fn remove(&self) -> Result<()> {
         Ok(unlinkat(&self.folder, &self.name, AtFlags::empty())?)
     }
@@ -232,7 +228,6 @@ impl FilePlace {
     /// Creates a file beside the place. Its name contains the destination's name, so that the owner
     /// can remove leftovers of a crash.
     fn make_part(&self) -> Result<(File, TemporaryFile<'_>)> {
-        /// Number of parts that this process has created.
         static PARTS_CREATED: AtomicU32 = AtomicU32::new(0);
         loop {
             let number =

@@ -72,9 +72,6 @@ impl SizeValue for Vec<u64> {
 
 /// Reads a size. Text formats may contain an integer or a string with a unit, binary formats only
 /// an integer.
-///
-/// # Errors
-/// The value is not a size.
 pub fn deserialize<'de, S: SizeValue, D: Deserializer<'de>>(deserializer: D) -> Result<S, D::Error> {
     if deserializer.is_human_readable() {
         S::Written::deserialize(deserializer).map(S::in_bytes)
@@ -84,9 +81,6 @@ pub fn deserialize<'de, S: SizeValue, D: Deserializer<'de>>(deserializer: D) -> 
 }
 
 /// Writes a size as an integer.
-///
-/// # Errors
-/// The format rejects integers.
 pub fn serialize<S: SizeValue + Serialize, T: Serializer>(size: &S, serializer: T) -> Result<T::Ok, T::Error> {
     size.serialize(serializer)
 }

@@ -37,7 +37,6 @@ pub fn translate_message(sentence: &str) -> String {
     }
 }
 
-/// Returns a text with a capital first letter.
 pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().collect::<String>());

@@ -133,9 +133,6 @@ pub struct OpenNamespace<P> {
 
 impl<P: DataPort> OpenNamespace<P> {
     /// Opens a namespace.
-    ///
-    /// # Errors
-    /// The namespace does not exist, reports impossible values, or a command fails.
     pub fn open(mut port: P, nsid: u32) -> Result<OpenNamespace<P>, WatchError> {
         let structure = feedback_logs::structure(&mut port, nsid)?;
         let block_bytes = feedback_logs::block_bytes(nsid, &structure)?;
@@ -207,9 +204,6 @@ impl<P: DataPort> OpenNamespace<P> {
     }
 
     /// Properties of the namespace with FDP.
-    ///
-    /// # Errors
-    /// FDP is unsupported or disabled.
     pub fn placement(&self) -> Result<&MonitoredNamespace, &WatchError> {
         self.placement.as_ref()
     }

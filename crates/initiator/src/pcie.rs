@@ -226,9 +226,6 @@ impl NvmeDriver {
     }
 
     /// Waits until Controller Status fulfills a condition.
-    ///
-    /// # Errors
-    /// The time limit expires, or the controller reports a fatal error.
     pub fn wait_for(&mut self, what: &'static str, wanted: impl Fn(Csts) -> bool) -> Result<(), DriverError> {
         let start = Instant::now();
         loop {
@@ -246,7 +243,6 @@ impl NvmeDriver {
         }
     }
 
-    /// Reads configuration space.
     pub fn read_config(&mut self, offset: u64, data: &mut [u8]) -> Result<(), DriverError> {
         Ok(self.client.region_read(CONFIG, offset, data)?)
     }
@@ -284,9 +280,6 @@ impl NvmeDriver {
     }
 
     /// Disables the controller.
-    ///
-    /// # Errors
-    /// The controller remains ready.
     pub fn disable(&mut self) -> Result<(), DriverError> {
         self.write_register(register::CC, 0)?;
         self.wait_for("become not ready", |status| !status.rdy())
@@ -326,7 +319,6 @@ impl NvmeDriver {
         Ok(())
     }
 
-    /// Configures shadow doorbells.
     pub fn use_shadow_doorbells(&mut self) -> Result<(), DriverError> {
         let shadow = Shadow {
             values: self.allocate_with(&[0; PAGE_BYTES as usize]),
@@ -371,7 +363,6 @@ impl NvmeDriver {
         self.write_ram(address, entry.as_bytes());
     }
 
-    /// Rings the doorbell of a submission queue.
     pub fn ring(&mut self, queue: u16) -> Result<(), DriverError> {
         let tail = self.pair(queue).tail;
         self.set_doorbell(u32::from(queue) * 2, tail)

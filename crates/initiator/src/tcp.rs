@@ -251,9 +251,6 @@ impl RemoteController {
 
     /// Sends an admin command and waits for its completion.
     /// A failed command is not an error but a completion.
-    ///
-    /// # Errors
-    /// The connection fails. A failed command is not an error but a completion.
     pub fn admin(&mut self, entry: SubmissionEntry, data: CommandData) -> Result<CompletedCommand, InitiatorError> {
         self.admin.command(entry, data)
     }
@@ -282,9 +279,6 @@ impl RemoteController {
 
     /// Reads the entries of the discovery log in parts, as hosts do. The order is a part of the
     /// header for the number of entries, each entry, and the generation again.
-    ///
-    /// # Errors
-    /// A command fails, or the log changes during each attempt.
     pub fn discover(&mut self) -> Result<Vec<DiscoveryEntry>, InitiatorError> {
         const ATTEMPTS: usize = 10;
         const HEADER_PART: u32 = 20;

@@ -92,7 +92,6 @@ impl PendingReply {
     }
 }
 
-/// Result of an executor.
 pub(crate) type CommandResult = Result<Execution, Failure>;
 
 /// Result of an executor that met no error.

@@ -36,7 +36,6 @@ impl Namespaces {
         (1..).zip(&mut self.slots).filter_map(|(nsid, namespace)| Some((nsid, namespace.as_mut()?)))
     }
 
-    /// Allocates a slot for every namespace identifier.
     pub(crate) fn allocate_slots(&mut self) {
         assert!(self.slots.len() <= NAMESPACES_MAX as usize, "a stored state was checked");
         self.slots.resize(NAMESPACES_MAX as usize, None);

@@ -18,7 +18,6 @@ pub const AUTH_TYPE_DHCHAP: u8 = 0x01;
 pub const AUTH_ID_DHCHAP: u8 = 0x01;
 
 layout! {
-    /// Message identifier.
     MessageId(u8, from_u8) {
         Negotiate = 0x00 => "AUTH_Negotiate",
         Challenge = 0x01 => "DH-HMAC-CHAP_Challenge",

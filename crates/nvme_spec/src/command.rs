@@ -189,21 +189,18 @@ layout! {
 // ---- Administration commands --------------------------------------------------------------------
 
 layout! {
-    /// Identify, command dword 10.
     IdentifyCdw10(u32) {
         cns: u8 => "Controller or Namespace Structure, a [`crate::identify::Cns`].",
         __: u8,
         cntid: u16 => "Controller Identifier.",
     }
 
-    /// Identify, command dword 11.
     IdentifyCdw11(u32) {
         cnssid: u16 => "CNS Specific Identifier, NVM set, domain or endurance group.",
         __: u8,
         csi: u8 => "Command Set Identifier, a [`crate::identify::CommandSet`].",
     }
 
-    /// Get Log Page, command dword 10.
     GetLogPageCdw10(u32) {
         lid: u8 => "Log Page Identifier, a [`crate::log::LogId`].",
         lsp(7): u8 => "Log Specific Parameter.",
@@ -211,7 +208,6 @@ layout! {
         numdl: u16 => "Number of Dwords Lower, bits 15:0 of the zeroes based number.",
     }
 
-    /// Get Log Page, command dword 11.
     GetLogPageCdw11(u32) {
         numdu: u16 => "Number of Dwords Upper, bits 31:16 of the zeroes based number.",
         lsi: u16 => "Log Specific Identifier, for the FDP and endurance group logs the endurance group.",
@@ -238,7 +234,6 @@ layout! {
         qsize: u16 => "Queue Size, zeroes based.",
     }
 
-    /// Create I/O Completion Queue, command dword 11.
     CreateIoCompletionQueueCdw11(u32) {
         pc: bool => "Physically Contiguous.",
         ien: bool => "Interrupts Enabled.",
@@ -246,7 +241,6 @@ layout! {
         iv: u16 => "Interrupt Vector.",
     }
 
-    /// Create I/O Submission Queue, command dword 11.
     CreateIoSubmissionQueueCdw11(u32) {
         pc: bool => "Physically Contiguous.",
         qprio(2): u8 => "Queue Priority (0 urgent, 1 high, 2 medium, 3 low).",
@@ -260,7 +254,6 @@ layout! {
         __: u16,
     }
 
-    /// Abort, command dword 10.
     AbortCdw10(u32) {
         sqid: u16 => "Submission Queue Identifier.",
         cid: u16 => "Command Identifier.",
@@ -272,14 +265,12 @@ layout! {
         __(31): u32,
     }
 
-    /// Get Features, command dword 10.
     GetFeaturesCdw10(u32) {
         fid: u8 => "Feature Identifier, a [`crate::feature::FeatureId`].",
         sel(3): u8 => "Select, a [`crate::feature::FeatureSelect`].",
         __(21): u32,
     }
 
-    /// Set Features, command dword 10.
     SetFeaturesCdw10(u32) {
         fid: u8 => "Feature Identifier, a [`crate::feature::FeatureId`].",
         __(23): u32,
@@ -295,7 +286,6 @@ layout! {
         __: u8,
     }
 
-    /// Asynchronous Event Type.
     AsyncEventType(u8, from_u8) {
         Error = 0 => "Error status",
         SmartHealth = 1 => "SMART / Health status",
@@ -318,13 +308,11 @@ pub const AEI_IO_SANITIZE_COMPLETED: u8 = 0x01;
 pub const AEI_IO_SANITIZE_UNEXPECTED_DEALLOCATION: u8 = 0x02;
 
 layout! {
-    /// Namespace Management, command dword 10.
     NamespaceManagementCdw10(u32) {
         sel(4): u8 => "Select, see [`NAMESPACE_CREATE`] and [`NAMESPACE_DELETE`].",
         __(28): u32,
     }
 
-    /// Namespace Management, command dword 11.
     NamespaceManagementCdw11(u32) {
         __(24): u32,
         csi: u8 => "Command Set Identifier.",
@@ -335,7 +323,6 @@ pub const NAMESPACE_CREATE: u8 = 0;
 pub const NAMESPACE_DELETE: u8 = 1;
 
 layout! {
-    /// Namespace Attachment, command dword 10.
     NamespaceAttachmentCdw10(u32) {
         sel(4): u8 => "Select, see [`CONTROLLER_ATTACH`] and [`CONTROLLER_DETACH`].",
         __(28): u32,
@@ -346,7 +333,6 @@ pub const CONTROLLER_ATTACH: u8 = 0;
 pub const CONTROLLER_DETACH: u8 = 1;
 
 layout! {
-    /// Format NVM, command dword 10.
     FormatNvmCdw10(u32) {
         lbafl(4): u8 => "LBA Format Lower, bits 3:0 of the format index.",
         mset: bool => "Metadata Settings, metadata is part of an extended logical block.",
@@ -368,7 +354,6 @@ layout! {
         __(21): u32,
     }
 
-    /// Sanitize, Sanitize Action.
     SanitizeAction(u8, from_u8) {
         ExitFailureMode = 1 => "Exit Failure Mode",
         BlockErase = 2 => "Start a Block Erase sanitize operation",
@@ -377,13 +362,11 @@ layout! {
         ExitMediaVerification = 5 => "Exit Media Verification State",
     }
 
-    /// Device Self-test, command dword 10.
     DeviceSelfTestCdw10(u32) {
         stc(4): u8 => "Self-test Code, a [`SelfTestCode`].",
         __(28): u32,
     }
 
-    /// Device Self-test, Self-test Code.
     SelfTestCode(u8, from_u8) {
         Short = 0x1 => "Start a short device self-test operation",
         Extended = 0x2 => "Start an extended device self-test operation",
@@ -438,7 +421,6 @@ layout! {
         lr: bool => "Limited Retry.",
     }
 
-    /// Dataset Management, command dword 11.
     DatasetManagementCdw11(u32) {
         idr: bool => "Attribute - Integral Dataset for Read.",
         idw: bool => "Attribute - Integral Dataset for Write.",
@@ -506,7 +488,6 @@ layout! {
         sgl_type(4): u8 => "SGL Descriptor Type, an [`SglType`].",
     }
 
-    /// SGL Descriptor Type.
     SglType(u8, from_u8) {
         DataBlock = 0x0 => "SGL Data Block descriptor",
         BitBucket = 0x1 => "SGL Bit Bucket descriptor",

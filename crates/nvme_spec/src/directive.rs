@@ -5,7 +5,6 @@
 //! directive has no operations. Writes use it through DTYPE and DSPEC.
 
 layout! {
-    /// Directive Type.
     DirectiveType(u8, from_u8) {
         Identify = 0x0 => "Identify",
         Streams = 0x1 => "Streams",

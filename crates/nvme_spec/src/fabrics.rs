@@ -25,7 +25,6 @@ pub const CNTLID_DYNAMIC: u16 = 0xffff;
 pub const CNTLID_STATIC: u16 = 0xfffe;
 
 layout! {
-    /// Fabrics Command Type.
     FabricsCommandType(u8, from_u8) {
         PropertySet = 0x00 => "Property Set",
         Connect = 0x01 => "Connect",
@@ -61,7 +60,6 @@ layout! {
         __(3): u8,
     }
 
-    /// Connect command data.
     ConnectData(1024) {
         hostid @ 0: [u8; 16] => "Host Identifier.",
         cntlid @ 16: U16 => "Controller ID, which is [`CNTLID_DYNAMIC`], [`CNTLID_STATIC`] or a known controller's.",
@@ -79,7 +77,6 @@ layout! {
         __(13): u16,
     }
 
-    /// Property Get command.
     PropertyGetCommand(64) {
         opcode @ 0: u8 => "Opcode, [`OPCODE`].",
         _reserved1 @ 1: u8,
@@ -117,7 +114,6 @@ pub const PROPERTY_SIZE_4: u8 = 0;
 pub const PROPERTY_SIZE_8: u8 = 1;
 
 layout! {
-    /// Authentication Send and Authentication Receive commands.
     AuthenticationCommand(64) {
         opcode @ 0: u8 => "Opcode, [`OPCODE`].",
         flags @ 1: u8 => "Byte 1, PSDT in bits 7:6.",

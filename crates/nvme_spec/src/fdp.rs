@@ -119,7 +119,6 @@ impl FdpEvent {
 }
 
 layout! {
-    /// FDP Event Flags.
     FdpEventFlags(u8) {
         piv: bool => "Placement Identifier Valid.",
         nsidv: bool => "NSID Valid.",
@@ -127,7 +126,6 @@ layout! {
         __(5): u8,
     }
 
-    /// FDP Event Type.
     FdpEventType(u8, from_u8) {
         RuNotWrittenToCapacity = 0x00 => "Reclaim Unit Not Fully Written To Capacity",
         RuTimeLimitExceeded = 0x01 => "Reclaim Unit Time Limit Exceeded",
@@ -148,7 +146,6 @@ layout! {
         _reserved12 @ 12: [u8; 4],
     }
 
-    /// Specific Event Flags of the Media Reallocated event.
     MediaReallocatedFlags(u8) {
         lbav: bool => "LBA Valid.",
         __(7): u8,
@@ -211,7 +208,6 @@ layout! {
         fdpeta @ 1: FdpEventTypeAttributes => "FDP Event Type Attributes.",
     }
 
-    /// FDP Event Type Attributes.
     FdpEventTypeAttributes(u8) {
         fdpee: bool => "FDP Event Enabled.",
         __(7): u8,

@@ -56,7 +56,6 @@ layout! {
         LatencyMonitor = 0xc5 => "Latency Monitor (OCP)",
     }
 
-    /// Get Features, Select.
     FeatureSelect(u8, from_u8) {
         Current = 0 => "Current",
         Default = 1 => "Default",
@@ -144,7 +143,6 @@ layout! {
         _reserved7 @ 7: u8,
     }
 
-    /// Timestamp, attributes.
     TimestampAttributes(u8) {
         synch: bool => "Synch, the controller may have stopped counting.",
         timestamp_origin(3): u8 => "Timestamp Origin (0 cleared by a controller level reset, 1 set by Set Features).",

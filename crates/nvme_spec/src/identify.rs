@@ -40,7 +40,6 @@ layout! {
         SupportedControllerStateFormats = 0x20 => "Supported Controller State Formats",
     }
 
-    /// Command Set Identifier.
     CommandSet(u8, from_u8) {
         Nvm = 0x00 => "NVM Command Set",
         KeyValue = 0x01 => "Key Value Command Set",
@@ -340,7 +339,6 @@ layout! {
         __(10): u16,
     }
 
-    /// Power State Descriptor.
     PowerState(32) {
         mp @ 0: U16 => "Maximum Power, in units of 10 mW (100 microwatts with MXPS).",
         _reserved2 @ 2: u8,
@@ -411,7 +409,6 @@ layout! {
         vs @ 384: [u8; 3712] => "Vendor Specific.",
     }
 
-    /// LBA Format data structure.
     LbaFormat(4) {
         ms @ 0: U16 => "Metadata Size, bytes.",
         lbads @ 2: u8 => "LBA Data Size, `2 ^ lbads` bytes, or 0 for an unused format.",
@@ -523,7 +520,6 @@ layout! {
         _reserved296 @ 296: [u8; 3800],
     }
 
-    /// Extended LBA Format data structure.
     ExtendedLbaFormat(U32) {
         sts(7): u8 => "Storage Tag Size, bits.",
         pif(2): u8 => "Protection Information Format (0 16-bit guard, 1 32-bit guard, 2 64-bit guard, 3 QPIF).",
@@ -555,7 +551,6 @@ layout! {
         _reserved2 @ 2: [u8; 2],
     }
 
-    /// Namespace Identifier Type.
     NamespaceIdentifierType(u8, from_u8) {
         Eui64 = 1 => "IEEE Extended Unique Identifier",
         Nguid = 2 => "Namespace Globally Unique Identifier",
@@ -615,7 +610,6 @@ layout! {
         entries @ 32: [UuidListEntry; 127] => "UUIDs. The first has index 1, and all entries after the last are zero.",
     }
 
-    /// UUID List Entry.
     UuidListEntry(32) {
         header @ 0: u8 => "Owner of the UUID in bits 1:0 (0 no association, 1 PCI vendor, 2 PCI subsystem vendor).",
         _reserved1 @ 1: [u8; 15],

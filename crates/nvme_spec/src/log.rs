@@ -66,7 +66,6 @@ layout! {
         lid @ 0: [LidSupportedAndEffects; 256] => "LID Supported and Effects, by log page identifier.",
     }
 
-    /// LID Supported and Effects data structure.
     LidSupportedAndEffects(U32) {
         lsupp: bool => "LID Supported.",
         ios: bool => "Index Offset Supported.",
@@ -122,7 +121,6 @@ layout! {
         _reserved232 @ 232: [u8; 280],
     }
 
-    /// Critical Warning.
     CriticalWarning(u8) {
         ascbt: bool => "Available Spare Capacity Below Threshold.",
         ttc: bool => "Temperature Threshold Condition.",
@@ -178,7 +176,6 @@ layout! {
         result @ 4: [SelfTestResult; 20] => "Self-test Results, newest first.",
     }
 
-    /// Self-test Result data structure.
     SelfTestResult(28) {
         /// Device Self-test Status. Bits 3:0 are the result (0 success, Fh unused entry), bits 7:4
         /// the self-test code.
@@ -228,7 +225,6 @@ layout! {
         _reserved1024 @ 1024: [u8; 3072],
     }
 
-    /// FID Supported and Effects data structure.
     FidSupportedAndEffects(U32) {
         fsupp: bool => "FID Supported.",
         udcc: bool => "User Data Content Change.",

@@ -154,7 +154,6 @@ layout! {
         lpg @ 496: [u8; 16] => "Log Page GUID.",
     }
 
-    /// Latency Monitor Feature Status.
     LatencyMonitorStatus(u8) {
         enabled: bool => "Latency Monitoring Feature Enabled.",
         mode_1_supported: bool => "Active Latency Mode 1 Supported.",

@@ -50,7 +50,6 @@ layout! {
 pub const BAR_MEMORY_64: u32 = 0x4;
 
 layout! {
-    /// PCI command register.
     PciCommand(U16) {
         io_space: bool => "I/O Space Enable.",
         memory_space: bool => "Memory Space Enable.",
@@ -64,7 +63,6 @@ layout! {
         __(5): u8,
     }
 
-    /// PCI status register.
     PciStatus(U16) {
         __(3): u8,
         interrupt_status: bool => "Interrupt Status.",
@@ -72,7 +70,6 @@ layout! {
         __(11): u16,
     }
 
-    /// PCI Power Management capability.
     PowerManagementCapability(8) {
         cap_id @ 0: u8 => "Capability ID, [`CAP_ID_POWER_MANAGEMENT`].",
         next @ 1: u8 => "Next Capability.",
@@ -82,7 +79,6 @@ layout! {
         data @ 7: u8 => "Data.",
     }
 
-    /// Power Management Control and Status.
     PowerManagementControl(U16) {
         ps(2): u8 => "Power State (0 for D0 to 3 for D3hot).",
         __: bool,
@@ -144,7 +140,6 @@ layout! {
         __(2): u8,
     }
 
-    /// Device Capabilities.
     PxDeviceCap(U32) {
         mps(3): u8 => "Max Payload Size Supported, `128 << mps` bytes.",
         pfs(2): u8 => "Phantom Functions Supported.",
@@ -160,7 +155,6 @@ layout! {
         __(3): u8,
     }
 
-    /// Device Control.
     PxDeviceControl(U16) {
         cere: bool => "Correctable Error Reporting Enable.",
         nfere: bool => "Non-Fatal Error Reporting Enable.",
@@ -176,7 +170,6 @@ layout! {
         iflr: bool => "Initiate Function Level Reset, always reads 0.",
     }
 
-    /// Link Capabilities.
     PxLinkCap(U32) {
         sls(4): u8 => "Supported Link Speeds, 1 for 2.5 GT/s to 5 for 32 GT/s.",
         mlw(6): u8 => "Maximum Link Width, lanes.",

@@ -30,7 +30,6 @@ impl Status {
         (self.0 >> 8) as u8
     }
 
-    /// Status Code.
     pub const fn sc(self) -> u8 {
         self.0 as u8
     }

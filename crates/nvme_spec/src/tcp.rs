@@ -16,7 +16,6 @@ pub const DIGEST_LENGTH: usize = 4;
 pub const PFV_1_0: u16 = 0;
 
 layout! {
-    /// PDU Type.
     PduType(u8, from_u8) {
         IcReq = 0x00 => "ICReq",
         IcResp = 0x01 => "ICResp",
@@ -47,7 +46,6 @@ impl PduType {
 }
 
 layout! {
-    /// PDU common header.
     CommonHeader(8) {
         pdu_type @ 0: u8 => "PDU Type, a [`PduType`].",
         flags @ 1: PduFlags => "PDU type specific flags.",
@@ -131,7 +129,6 @@ layout! {
         ccsqe @ 8: SubmissionEntry => "Command Capsule Submission Queue Entry.",
     }
 
-    /// CapsuleResp.
     CapsuleResp(24) {
         ch @ 0: CommonHeader => "Common header.",
         rccqe @ 8: CompletionEntry => "Response Capsule Completion Queue Entry.",

@@ -113,7 +113,6 @@ pub struct GuestBudget {
 }
 
 impl GuestBudget {
-    /// Account of a guest without mappings.
     pub fn new() -> GuestBudget {
         // At most half of the total, so that a second guest fits on a small system.
         let part = |whole: &Arc<ResourceBudget>, most: u64| whole.part(most.min(whole.most / 2));

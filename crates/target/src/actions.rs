@@ -32,13 +32,10 @@ pub struct CheckpointResult {
 /// Reasons for refusing a checkpoint. The previous checkpoint always remains.
 #[derive(Debug, Error)]
 pub enum CheckpointRefusal {
-    /// Another checkpoint is in progress.
     #[error("another checkpoint of this drive is in progress. Try again when it is done")]
     Busy,
-    /// The drive is served without files.
     #[error("this drive is served without files, so it has no place for a checkpoint. Serve it with --data FILE")]
     NoFiles,
-    /// The drive is closed or has lost its power.
     #[error("this drive is closed or has lost its power. Start the server again")]
     Closed,
     #[error(transparent)]
@@ -74,9 +71,6 @@ pub fn faults(shared: &SharedSubsystem) -> Option<FaultsReport> {
 
 /// Replaces the fault plan, or removes it with `None`. The drive is locked only while the plan is
 /// replaced.
-///
-/// # Errors
-/// The text is not a valid plan, or this drive cannot execute it.
 pub fn plan_faults(
     shared: &SharedSubsystem,
     clock: ServerClock,
@@ -104,9 +98,6 @@ impl Actions {
 
     /// Makes a checkpoint now, if the drive has changed since the last. Hosts are served during the
     /// checkpoint.
-    ///
-    /// # Errors
-    /// Another checkpoint is in progress, the drive has no files, is closed, or the system failed.
     pub fn checkpoint(&self) -> Result<CheckpointResult, CheckpointRefusal> {
         let drive = self.drive.upgrade().ok_or(CheckpointRefusal::Closed)?;
         let mut drive = match drive.try_lock() {
@@ -132,7 +123,6 @@ impl Actions {
         faults(&self.shared)
     }
 
-    /// As [`plan_faults`].
     pub fn plan_faults(&self, text: Option<&str>) -> Result<Option<FaultsReport>, FaultsRefused> {
         plan_faults(&self.shared, self.clock, text)
     }

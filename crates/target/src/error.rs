@@ -15,64 +15,37 @@ pub enum ServeError {
     /// This drive cannot execute the fault plan.
     #[error(transparent)]
     Faults(#[from] nvme::fault::UnsupportedFault),
-    /// Another server listens on this socket.
     #[error("another server listens on the socket {}. Stop it or choose another path", .0.display())]
     SocketTaken(PathBuf),
-    /// The path names a file that is not a socket.
     #[error("{} exists and is not a socket. Choose another path or remove it", .0.display())]
     NotASocket(PathBuf),
-    /// A Unix socket cannot be made.
     #[error("cannot create the socket {} ({source})", path.display())]
-    Socket {
-        path: PathBuf,
-        /// Error of the system call.
-        source: std::io::Error,
-    },
-    /// Another server listens on this port.
+    Socket { path: PathBuf, source: std::io::Error },
     #[error("the port of {0} is in use. Stop the other server or choose another port (0 for any free one)")]
     PortInUse(SocketAddr),
-    /// The machine does not have this address.
     #[error("no network interface of this machine has the address {0}. Use an address of this machine, or 127.0.0.1")]
     AddressNotLocal(SocketAddr),
-    /// The user may not listen on this port, usually one below 1024.
     #[error("this user may not listen on port {port} of {0}. Choose a port above 1023", port = .0.port())]
     PortNotPermitted(SocketAddr),
-    /// The system refuses to listen for another reason.
     #[error("cannot listen on {address} ({source})")]
-    Listen {
-        address: SocketAddr,
-        /// Error of the system call.
-        source: std::io::Error,
-    },
-    /// Other machines can reach the address, but no hosts are listed.
+    Listen { address: SocketAddr, source: std::io::Error },
     #[error(
         "other machines can reach {0}, so each allowed host must be listed with a DH-HMAC-CHAP secret. List them \
          (--hosts FILE), or listen on 127.0.0.1"
     )]
     HostsRequired(SocketAddr),
-    /// Other machines can reach the address, but no token is configured.
     #[error(
         "{0} is not a loopback address, so other machines could read from it. Give a token (warp serve --metrics-token \
          FILE, warp studio --token FILE)"
     )]
     TokenRequired(SocketAddr),
-    /// The token is short enough to be guessed.
     #[error("the token is too short. Give {bytes} bytes or more")]
-    TokenTooShort {
-        /// Smallest allowed number of bytes.
-        bytes: usize,
-    },
-    /// Other machines can reach the address, but a listed host has no secret.
+    TokenTooShort { bytes: usize },
     #[error(
         "other machines can reach {address}, but host {host} has no DH-HMAC-CHAP secret. Generate one with `nvme \
          gen-dhchap-key`, or listen on 127.0.0.1"
     )]
-    SecretRequired {
-        address: SocketAddr,
-        /// NQN of the host without a secret.
-        host: String,
-    },
-    /// An NVMe/TCP option is invalid.
+    SecretRequired { address: SocketAddr, host: String },
     #[error("an NVMe/TCP option is invalid, because {0}")]
     TcpOption(String),
     /// The system has no thread, file descriptor or timer left.
@@ -80,13 +53,11 @@ pub enum ServeError {
     System {
         /// Attempted action, as a present participle.
         action: &'static str,
-        /// Error of the system call.
         source: std::io::Error,
     },
 }
 
 impl ServeError {
-    /// The error for an address on which listening failed.
     pub(crate) fn listening(address: SocketAddr, source: std::io::Error) -> ServeError {
         match source.kind() {
             ErrorKind::AddrInUse => ServeError::PortInUse(address),

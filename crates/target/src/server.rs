@@ -32,7 +32,6 @@ pub struct ServeOptions {
     pub drive: DriveOptions,
     /// Unix sockets for vfio-user clients, one controller per socket.
     pub vfio_user: Vec<PathBuf>,
-    /// NVMe/TCP options.
     pub tcp: Option<TcpOptions>,
     /// Address and token for Prometheus metrics.
     pub metrics: Option<HttpOptions>,

@@ -93,9 +93,6 @@ pub struct Disk {
 
 impl Disk {
     /// Opens a disk by its device file.
-    ///
-    /// # Errors
-    /// The file is not a block device, or the system does not know it.
     pub fn open(device: &Path) -> Result<Disk, CaptureError> {
         let failed = |path: &Path| {
             let path = path.to_path_buf();

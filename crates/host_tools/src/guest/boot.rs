@@ -135,9 +135,6 @@ enum PortEvent {
 /// Boots a guest, forwards its output and returns its end. QEMU is gone afterwards, also if the
 /// calling thread ends. `stop` is polled regularly. An error of `on_output` also stops the guest
 /// and is returned. `on_notice` gets a sentence if KVM failed and emulation is tried.
-///
-/// # Errors
-/// The guest did not reach the command's end.
 pub fn boot(
     machine: &Machine,
     stop: &dyn Fn() -> bool,

@@ -78,9 +78,6 @@ pub fn build(
 
 /// Replaces the initramfs by one in `folder` with the modules of another kernel. They are in
 /// `modules`, the folder `lib/modules/VERSION`.
-///
-/// # Errors
-/// The folder has no modules, or a program to pack them is missing.
 pub fn use_modules(
     files: &mut GuestFiles,
     modules: &Path,
@@ -161,7 +158,6 @@ fn run_script(
     }
 }
 
-/// Last line of a file that is not blank.
 pub(super) fn last_line(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);

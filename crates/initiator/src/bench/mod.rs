@@ -11,7 +11,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Threads of this process with this name prefix.
 fn threads(name: &str) -> impl Iterator<Item = PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let is_meant =

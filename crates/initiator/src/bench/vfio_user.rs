@@ -96,7 +96,6 @@ pub enum BenchError {
     ProcessorTime,
 }
 
-/// Runs the benchmark.
 pub fn run(target: &BenchServer<'_>, workload: &BenchWorkload) -> Result<Figures, BenchError> {
     let mut run = BenchRun::start(target, workload)?;
     run.fill()?;

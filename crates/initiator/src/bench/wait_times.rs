@@ -33,10 +33,6 @@ pub struct WaitTimes {
 }
 
 impl BenchHost {
-    /// Connects to a target.
-    ///
-    /// # Errors
-    /// The connection fails, or the target breaks the protocol.
     pub fn connect(target: &LoopbackTarget<'_>) -> Result<BenchHost, InitiatorError> {
         let controller = RemoteController::connect(&HostOptions::new(target.address, target.subsystem_nqn))?;
         Ok(BenchHost {

@@ -73,9 +73,6 @@ fn attached(others: &[u32]) -> String {
 
 impl MonitoredNamespace {
     /// Reads the properties of a namespace. The default `endurance_group` is the namespace's own.
-    ///
-    /// # Errors
-    /// The namespace does not exist, FDP is unsupported or disabled, or a command fails.
     pub fn find(
         port: &mut impl CommandPort,
         nsid: u32,
@@ -121,10 +118,6 @@ impl MonitoredNamespace {
     }
 
     /// Reads the logs.
-    ///
-    /// # Errors
-    /// See [`MonitoredNamespace::find`]. The namespace may have vanished, or FDP may have been
-    /// disabled.
     pub fn sample(&self, port: &mut impl CommandPort) -> Result<LogSample, WatchError> {
         self.read(port).map_err(|error| match error {
             InspectError::Refused { status, .. } if status == Status::FDP_DISABLED => {
@@ -175,7 +168,6 @@ impl MonitoredNamespace {
     }
 }
 
-/// Reads Identify Namespace.
 pub(crate) fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace, WatchError> {
     let structure = match identify(port, Cns::Namespace, nsid) {
         Ok(bytes) => IdentifyNamespace::read_from_bytes(&bytes).expect("the request was for 4096 bytes"),
@@ -213,9 +205,6 @@ fn handle_mask(port: &mut impl CommandPort, endurance_group: u16) -> Result<u16,
 }
 
 /// Reads the enabled FDP configuration. `None` if the drive does not list it.
-///
-/// # Errors
-/// FDP is disabled, or a command fails.
 pub fn enabled_configuration(
     port: &mut impl CommandPort,
     endurance_group: u16,

@@ -142,9 +142,6 @@ pub fn directory(path: &Path, depth: Option<usize>) -> Result<DirectoryMap, File
 
 impl BlockDevice {
     /// Block device of the file system with this path.
-    ///
-    /// # Errors
-    /// The block device is not an NVMe namespace or a partition of it.
     pub fn from_path(path: &Path) -> Result<BlockDevice, FileMapError> {
         let number = std::fs::metadata(path).map_err(failed(path))?.dev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));

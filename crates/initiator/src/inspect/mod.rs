@@ -89,9 +89,6 @@ pub struct NamespaceHandles {
 }
 
 /// Reads the complete FDP state of an endurance group.
-///
-/// # Errors
-/// See [`CommandPort::receive`]. Also fails if the drive sends an invalid log page.
 pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpReport, InspectError> {
     let mut bytes = identify(port, Cns::Controller, 0)?;
     let controller = IdentifyController::read_from_bytes(&bytes).expect("the request was for 4096 bytes");

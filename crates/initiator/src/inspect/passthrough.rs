@@ -82,7 +82,6 @@ fn not_opened(error: &io::Error) -> String {
 }
 
 impl Passthrough {
-    /// Opens a device.
     pub fn open(path: &Path) -> Result<Passthrough, InspectError> {
         let name = path.display().to_string();
         match File::open(path) {
@@ -93,9 +92,6 @@ impl Passthrough {
 
     /// Opens the block device of an unused namespace exclusively, which keeps file systems and
     /// other kernel users away.
-    ///
-    /// # Errors
-    /// The device is in use, is not a block device, or cannot be opened.
     pub fn open_unused(path: &Path) -> Result<Passthrough, InspectError> {
         let name = path.display().to_string();
         let refused = |problem: String| InspectError::Unreachable { target: name.clone(), problem };

@@ -34,9 +34,6 @@ pub struct Remote {
 
 impl Remote {
     /// Finds the subsystem by discovery and connects to it.
-    ///
-    /// # Errors
-    /// The address does not answer, has no subsystem, or rejects the host.
     pub fn connect(address: SocketAddr, visitor: &InitiatorIdentity) -> Result<Remote, InspectError> {
         let name = format!("tcp:{address}");
         let unreachable = |error: InitiatorError| InspectError::Unreachable {

@@ -105,9 +105,6 @@ fn protocol_error(cause: impl Into<String>) -> InitiatorError {
 
 impl TcpQueue {
     /// Opens a connection and negotiates digests. The queue is not connected yet.
-    ///
-    /// # Errors
-    /// The address does not answer, or its server is not a controller.
     pub fn open(options: &HostOptions, entries: u16) -> Result<TcpQueue, InitiatorError> {
         let stream = TcpStream::connect_timeout(&options.address, options.timeout).map_err(io("connecting"))?;
         stream.set_nodelay(true).map_err(io("setting up the socket"))?;

@@ -8,7 +8,6 @@ use toml::Spanned;
 use super::{DelayDistribution, FAULTS_MAX, FaultAction, FaultFilter, FaultPlan, FaultRule, FaultTrigger, STUCK_MAX};
 use crate::setup::NAMESPACES_MAX;
 
-/// Most bytes of a plan.
 const PLAN_BYTES_MAX: usize = 64 << 10;
 /// Default for the unflushed bytes that a power loss can destroy.
 const WRITE_CACHE_BYTES: u64 = 16 << 20;

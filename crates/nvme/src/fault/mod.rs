@@ -90,7 +90,6 @@ struct FaultFilter {
     blocks: Option<RangeInclusive<u64>>,
 }
 
-/// Distribution of a delay, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum DelayDistribution {
     Constant(Nanos),
@@ -98,7 +97,6 @@ enum DelayDistribution {
     Exponential { mean: Nanos, max: Nanos },
 }
 
-/// Effect of a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum FaultAction {
     /// The command fails with this status and has no effect. `None` selects Unrecovered Read Error

@@ -13,7 +13,6 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// Time limit for the answer.
 const ANSWER_TIME: Duration = Duration::from_secs(15);
 
 /// The modification that a request makes.
@@ -26,9 +25,6 @@ pub enum ChangeRequest {
 }
 
 /// Sends a request with a token to a server. Returns the status and the text of the answer.
-///
-/// # Errors
-/// The server cannot be reached, or its answer is late or too large.
 pub fn send_request(
     address: SocketAddr,
     token: &str,

@@ -219,7 +219,6 @@ fn is_preflight(request: &Request) -> bool {
     *request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Headers of every preflight answer.
 const PREFLIGHT: [(HeaderName, &str); 4] = [
     (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
     (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),

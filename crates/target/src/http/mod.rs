@@ -90,9 +90,6 @@ pub struct HttpServer {
 impl HttpServer {
     /// Starts to serve. Handlers run on the server's thread and must not wait. Slow handlers use
     /// [`work`].
-    ///
-    /// # Errors
-    /// The server cannot listen on the address, or the address needs a token.
     pub fn start(
         name: &str,
         options: HttpOptions,

@@ -170,7 +170,6 @@ impl SocketDriver {
         }
     }
 
-    /// Sends all messages that are available now.
     async fn send_messages(&mut self) -> Result<(), ConversationEnd> {
         while let Some(speech) = self.conversation.poll_message() {
             match speech {

@@ -165,7 +165,6 @@ impl DriveMonitor {
 /// A controller and its connection time. Its number may later belong to another host.
 type ControllerKey = (u16, Nanos);
 
-/// Counters of a controller at one measurement.
 #[derive(Clone, Default)]
 struct ControllerCounts {
     namespaces: BTreeMap<u32, NamespaceTraffic>,

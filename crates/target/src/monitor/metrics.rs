@@ -47,7 +47,6 @@ impl fmt::Debug for DriveCollector {
     }
 }
 
-/// Starts to serve metrics and faults.
 pub fn start(
     options: HttpOptions,
     shared: SharedSubsystem,
@@ -92,7 +91,6 @@ pub fn start(
 
 const NO_CHANGES: &str = "only GET and HEAD are allowed. Changes need a server with a token (--metrics-token FILE)\n";
 
-/// Path of the faults.
 pub const FAULTS: &str = "/faults";
 
 /// A number of the whole drive: name, help, value.
@@ -190,7 +188,6 @@ fn ruh(owner: UnitOwner) -> String {
     owner.handle().map_or_else(|| "shared".to_string(), |handle| handle.0.to_string())
 }
 
-/// Collections by trigger.
 fn encode_collections(encoder: &mut DescriptorEncoder<'_>, status: &DriveStatus) -> Result<(), fmt::Error> {
     let stats = &status.stats;
     let by_trigger = [

@@ -155,7 +155,6 @@ pub struct OwnerUsage {
 }
 
 impl OwnerUsage {
-    /// Empty occupancy.
     pub fn empty(layout: &DeviceLayout) -> OwnerUsage {
         let owners = (0..layout.handles.len()).map(|handle| UnitOwner::from_handle(RuhId(handle as u16)));
         let empty = |owner| Occupancy { owner, units: 0, pages: 0, valid_pages: 0 };

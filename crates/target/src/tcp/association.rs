@@ -175,7 +175,6 @@ impl Associations {
         left.min(limits.connections.saturating_sub(of_all)).min(usize::from(u16::MAX)) as u16
     }
 
-    /// Begins the association of a new controller with its admin connection.
     pub fn begin(
         &self,
         _subsystem: &mut Subsystem,
@@ -195,7 +194,6 @@ impl Associations {
         association
     }
 
-    /// Adds a connection to the association of a controller.
     pub fn join(
         &self,
         subsystem: &mut Subsystem,

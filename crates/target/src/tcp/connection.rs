@@ -46,9 +46,6 @@ pub struct ThreadWaker(OwnedFd);
 
 impl ThreadWaker {
     /// Creates the eventfd.
-    ///
-    /// # Errors
-    /// The system has no file descriptor left.
     pub fn new() -> std::io::Result<Arc<ThreadWaker>> {
         Ok(Arc::new(ThreadWaker(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)))
     }
@@ -58,7 +55,6 @@ impl ThreadWaker {
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// The descriptor to poll.
     pub fn descriptor(&self) -> &OwnedFd {
         &self.0
     }
@@ -147,7 +143,6 @@ struct ConnectionWorker {
     session: TcpSession,
     stream: TcpStream,
     waker: Arc<ThreadWaker>,
-    /// Deadline for Connect.
     connected_until: Instant,
     /// Deadline for authentication.
     established_until: Instant,

@@ -533,7 +533,6 @@ impl Endpoint {
     }
 }
 
-/// Checks a Fabrics command of a connected queue.
 fn accept_fabrics(queue: &ConnectedQueue, entry: &SubmissionEntry) -> Result<(Transfer, FabricsKind), Failure> {
     let unknown = |cause| Err(Failure::new(Status::INVALID_COMMAND_OPCODE, cause).at(FCTYPE));
     Ok(match fabrics_type(entry) {
@@ -592,7 +591,6 @@ fn authentication_bytes(queue: &ConnectedQueue, entry: &SubmissionEntry) -> Resu
     }
 }
 
-/// The property of a Property Get or Property Set.
 fn property(size: u8, offset: u32, known: &[Property]) -> Result<Property, Failure> {
     let property = Property::from_u32(offset).filter(|property| known.contains(property));
     let Some(property) = property else {

@@ -19,7 +19,6 @@ impl InputBuffer {
         InputBuffer { buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0 }
     }
 
-    /// The unparsed bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }

@@ -99,7 +99,6 @@ impl Default for Limits {
     }
 }
 
-/// Options of the NVMe/TCP target.
 #[derive(Clone, Debug)]
 pub struct TcpOptions {
     /// Address to listen on, with port 0 for any free port.
@@ -268,9 +267,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 impl TcpServer {
     /// Starts to listen.
-    ///
-    /// # Errors
-    /// The options are not allowed, or the system refuses the address.
     pub fn start(options: TcpOptions, shared: SharedSubsystem, clock: ServerClock) -> Result<TcpServer, ServeError> {
         options.check()?;
         let listener = listen(options.listen)?;

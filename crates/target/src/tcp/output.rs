@@ -14,7 +14,6 @@ use zerocopy::IntoBytes;
 use super::pdu::{Digests, TerminationError};
 
 enum OutputPart {
-    /// A range of the header buffer.
     Headers(Range<usize>),
     Data(Vec<u8>),
 }

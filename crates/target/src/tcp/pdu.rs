@@ -75,9 +75,6 @@ pub struct PduLayout {
 
 impl PduLayout {
     /// The layout that a common header describes.
-    ///
-    /// # Errors
-    /// The header describes a PDU that a host may not send now.
     pub fn parse(header: &CommonHeader, agreement: &NegotiatedParameters) -> Result<PduLayout, TerminationError> {
         let kind = PduType::from_u8(header.pdu_type).filter(|kind| kind.is_from_host());
         let kind = kind.ok_or(TerminationError::field(PDU_TYPE))?;

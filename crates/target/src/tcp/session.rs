@@ -103,7 +103,6 @@ struct ReadyCommand {
     damaged: bool,
 }
 
-/// A command whose data is arriving.
 struct ArrivingCommand {
     /// The command in its state after the last byte of data.
     ready: ReadyCommand,
@@ -116,7 +115,6 @@ impl ArrivingCommand {
     }
 }
 
-/// Data of a PDU that is arriving.
 struct ArrivingData {
     receiver: ReceiveState,
     /// Bytes that have not arrived yet.
@@ -125,7 +123,6 @@ struct ArrivingData {
     digest: Option<u32>,
 }
 
-/// The receiver of the data.
 #[expect(clippy::large_enum_variant, reason = "there is one, and a box for each command costs more than the room")]
 enum ReceiveState {
     Capsule(ArrivingCommand),

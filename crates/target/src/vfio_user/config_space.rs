@@ -38,7 +38,6 @@ const _: () = assert!(
 const _: () =
     assert!(PCI_EXPRESS + size_of::<PciExpressCapability>() <= 256, "capabilities lie in the first 256 bytes");
 
-/// Layout of BAR0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarLayout {
     /// Number of MSI-X vectors.
@@ -68,7 +67,6 @@ pub enum ConfigEffect {
     FunctionReset,
 }
 
-/// Content of the configuration space.
 #[derive(Clone)]
 pub struct ConfigSpace {
     layout: BarLayout,

@@ -25,7 +25,6 @@ use super::wire::{self, BodyReader, VfioHeader, command};
 use super::worker::{WorkerHandle, WorkerRequest};
 use crate::account::GuestBudget;
 
-/// VFIO region index of BAR0.
 const REGION_BAR0: u32 = 0;
 /// VFIO region index of configuration space.
 const REGION_CONFIG: u32 = 7;

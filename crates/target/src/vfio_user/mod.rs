@@ -87,9 +87,6 @@ struct Clients {
 
 impl VfioUserServer {
     /// Starts to serve a controller of the drive on a socket.
-    ///
-    /// # Errors
-    /// The socket cannot be created, the drive has no controller left, or a system call fails.
     pub fn start(
         path: &Path,
         shared: SharedSubsystem,

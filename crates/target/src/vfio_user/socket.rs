@@ -24,9 +24,6 @@ pub struct Socket {
 
 impl Socket {
     /// Listens on a path.
-    ///
-    /// # Errors
-    /// Another server listens there, the path names another kind of file, or a system call fails.
     pub fn bind(path: &Path) -> Result<Socket, ServeError> {
         remove_stale(path)?;
         let failed = |source| ServeError::Socket { path: path.to_path_buf(), source };

@@ -14,7 +14,6 @@ use rustix::io::Errno;
 
 use crate::account::{self, BudgetShare};
 
-/// Bytes of an MSI-X table entry.
 pub const TABLE_ENTRY_BYTES: u64 = 16;
 
 /// All MSI-X vectors of a function.
@@ -63,9 +62,6 @@ impl Vectors {
     }
 
     /// Executes DEVICE_SET_IRQS from vector `first` on.
-    ///
-    /// # Errors
-    /// The change exceeds the number of vectors, or the process has no file descriptor left.
     pub fn change(&mut self, first: usize, change: VectorChange) -> io::Result<()> {
         let count = match &change {
             VectorChange::Set(files) => files.len(),

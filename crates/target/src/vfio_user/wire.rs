@@ -20,7 +20,6 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 pub const DATA_BYTES_MAX: usize = 1 << 20;
 /// Most file descriptors of a message, as the capabilities report.
 pub const DESCRIPTORS_MAX: usize = 16;
-/// Most bytes of a message.
 const MESSAGE_BYTES_MAX: usize = DATA_BYTES_MAX + 4096;
 
 /// Commands that this server implements. Others get an error.
@@ -79,7 +78,6 @@ pub const MAP_READ: u32 = 1;
 /// DMA_MAP flag: the device may write.
 pub const MAP_WRITE: u32 = 2;
 
-/// Body of DMA_UNMAP and its reply.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct DmaUnmap {

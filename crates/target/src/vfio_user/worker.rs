@@ -55,13 +55,11 @@ const REQUESTS_MAX: usize = 256;
 
 /// Requests of the connection, the syncer and the subsystem to the worker.
 pub enum WorkerRequest {
-    /// Read from BAR0.
     Read {
         offset: u64,
         bytes: usize,
         answer: SyncSender<Vec<u8>>,
     },
-    /// Write to BAR0.
     Write {
         offset: u64,
         data: Vec<u8>,
@@ -98,7 +96,6 @@ pub enum WorkerRequest {
     ClientGone {
         answer: SyncSender<()>,
     },
-    /// Result of the syncer.
     SyncResult(io::Result<()>),
     /// Makes the worker check the flags that were set before this request.
     Wake,
@@ -118,7 +115,6 @@ impl WorkerHandle {
         self.sender.send(request).map_err(|_| ended())
     }
 
-    /// Sends a request and waits for the answer.
     pub fn request<T>(&self, request: impl FnOnce(SyncSender<T>) -> WorkerRequest) -> io::Result<T> {
         let (answer, answered) = sync_channel(1);
         self.send(request(answer))?;
