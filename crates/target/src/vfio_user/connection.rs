@@ -18,11 +18,10 @@ use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
 use super::config_space::{BarLayout, ConfigEffect, ConfigSpace};
-use super::doorbells::DoorbellFile;
 use super::memory::GuestRange;
 use super::vectors::VectorChange;
 use super::wire::{self, BodyReader, VfioHeader, command};
-use super::worker::{WorkerHandle, WorkerRequest};
+use super::worker::{QueueWorker, WorkerHandle};
 use crate::account::GuestBudget;
 
 const REGION_BAR0: u32 = 0;
@@ -43,8 +42,8 @@ const _: () =
 pub struct SharedDevice {
     pub layout: BarLayout,
     pub requests: WorkerHandle,
-    /// The doorbells, if clients may map them.
-    pub doorbells: Option<DoorbellFile>,
+    /// The file of the doorbells, if clients may map them.
+    pub doorbells: Option<OwnedFd>,
     pub doorbell_messages: Arc<AtomicU64>,
     /// Longest time until a client sends its version.
     pub greeting: Duration,
@@ -171,17 +170,17 @@ impl ClientConnection<'_> {
             io::Error::from(Errno::NOSPC)
         })?;
         let range = GuestRange::map(shares, map.address, map.bytes, file, map.offset, readable, writable)?;
-        self.device.requests.request(|answer| WorkerRequest::Map { range, answer })??;
+        self.device.requests.request(|worker| worker.memory.add(range))??;
         Ok(MessageReply::default())
     }
 
     fn unmap(&mut self, body: &mut BodyReader<'_>) -> io::Result<MessageReply> {
         let unmap: wire::DmaUnmap = body.take()?;
         if unmap.flags & wire::UNMAP_ALL != 0 {
-            self.device.requests.request(|answer| WorkerRequest::UnmapAll { answer })?;
+            self.device.requests.request(|worker| worker.memory.clear())?;
         } else {
             let (address, bytes) = (unmap.address, unmap.bytes);
-            self.device.requests.request(|answer| WorkerRequest::Unmap { address, bytes, answer })??;
+            self.device.requests.request(move |worker| worker.memory.remove(address, bytes))??;
         }
         Ok(MessageReply::new(unmap))
     }
@@ -258,7 +257,7 @@ impl ClientConnection<'_> {
                 self.config.read(offset, &mut data);
                 data
             }
-            _ => self.device.requests.request(|answer| WorkerRequest::Read { offset, bytes, answer })?,
+            _ => self.device.requests.request(move |worker| worker.read(offset, bytes))?,
         };
         assert_eq!(data.len(), bytes, "a read of region {} answers in full", access.region);
         let mut answer = MessageReply::new(access);
@@ -278,12 +277,11 @@ impl ClientConnection<'_> {
         if is_doorbell {
             self.device.doorbell_messages.fetch_add(1, Ordering::Relaxed);
         }
-        // A doorbell write has no result to wait for. Requests stay in order.
+        // A doorbell write has no result to wait for.
         if is_doorbell || !wait {
-            self.device.requests.send(WorkerRequest::Write { offset, data, answer: None })?;
+            self.device.requests.post(move |worker| worker.write(offset, &data))?;
         } else {
-            let answer = |answer| WorkerRequest::Write { offset, data, answer: Some(answer) };
-            self.device.requests.request(answer)?;
+            self.device.requests.request(move |worker| worker.write(offset, &data))?;
         }
         Ok(MessageReply::new(access))
     }
@@ -294,9 +292,9 @@ impl ClientConnection<'_> {
         let enabled = self.config.is_bus_master();
         let requests = &self.device.requests;
         if effect == ConfigEffect::FunctionReset {
-            requests.request(|answer| WorkerRequest::Reset { answer })?;
+            requests.request(QueueWorker::reset)?;
         } else if enabled != was_bus_master {
-            requests.request(|answer| WorkerRequest::BusMaster { enabled, answer })?;
+            requests.request(move |worker| worker.set_bus_master(enabled))?;
         }
         Ok(())
     }
@@ -348,13 +346,13 @@ impl ClientConnection<'_> {
             return Err(wire::invalid());
         };
         let first = set.start as usize;
-        self.device.requests.request(|answer| WorkerRequest::Vectors { first, change, answer })??;
+        self.device.requests.request(move |worker| worker.vectors.change(first, change))??;
         Ok(MessageReply::default())
     }
 
     fn reset(&mut self) -> io::Result<MessageReply> {
         self.config = ConfigSpace::new(self.device.layout);
-        self.device.requests.request(|answer| WorkerRequest::Reset { answer })?;
+        self.device.requests.request(QueueWorker::reset)?;
         Ok(MessageReply::default())
     }
 }

@@ -2,7 +2,7 @@
 //! doorbell.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use guest_memory::SharedMapping;
 use nvme::pcie::{DOORBELL_BYTES, Doorbells, REGISTER_BYTES};
@@ -21,25 +21,17 @@ pub struct DoorbellPage {
 /// Reason why accesses to doorbells never fail.
 const SEALED: &str = "the file of the doorbells is sealed";
 
-/// The file behind the page. It begins with unmapped space for the registers, so that file offsets
-/// equal offsets in BAR0.
-pub struct DoorbellFile(OwnedFd);
-
 impl DoorbellPage {
-    pub fn new() -> io::Result<(DoorbellPage, DoorbellFile)> {
+    /// Creates the page and its file. The file begins with unmapped space for the registers, so
+    /// that file offsets equal offsets in BAR0.
+    pub fn new() -> io::Result<(DoorbellPage, OwnedFd)> {
         let file = memfd_create("warp-doorbells", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, REGISTER_BYTES + DOORBELL_BYTES)?;
         // Clients receive this file. If a client could shorten it, this process would end with
         // SIGBUS.
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let map = SharedMapping::new(file.try_clone()?, REGISTER_BYTES, DOORBELL_BYTES, true)?;
-        Ok((DoorbellPage { map }, DoorbellFile(file)))
-    }
-}
-
-impl AsFd for DoorbellFile {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        Ok((DoorbellPage { map }, file))
     }
 }
 

@@ -46,7 +46,7 @@ use config_space::BarLayout;
 use connection::SharedDevice;
 use doorbells::DoorbellPage;
 use socket::Socket;
-use worker::{QueueWorker, WorkerHandle, WorkerParts, WorkerRequest};
+use worker::{QueueWorker, WorkerHandle, WorkerParts};
 
 /// Name of the thread that executes commands.
 pub const WORKER_THREAD: &str = "vfio-worker";
@@ -154,7 +154,7 @@ impl Drop for VfioUserServer {
         if let Some(client) = &*self.clients.current.lock().expect("no thread panics while it holds the lock") {
             let _ = client.shutdown(Shutdown::Both);
         }
-        let _ = self.requests.send(WorkerRequest::Stop);
+        self.requests.stop();
         for thread in self.socket_thread.take().into_iter().chain(self.worker_threads.drain(..)) {
             if thread.join().is_err() {
                 eprintln!("warp: a thread of the vfio-user server ended with the panic above");
@@ -196,7 +196,7 @@ fn accept_clients(listener: &UnixListener, device: &SharedDevice, clients: &Clie
             eprintln!("warp: the vfio-user client was disconnected: {error}. Another client may connect");
         }
         *clients.current.lock().expect("no thread panics while it holds the lock") = None;
-        if device.requests.request(|answer| WorkerRequest::ClientGone { answer }).is_err() {
+        if device.requests.request(QueueWorker::forget_client).is_err() {
             return;
         }
     }

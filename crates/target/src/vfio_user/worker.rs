@@ -26,8 +26,8 @@ use nvme::pcie::{Bus, PcieController};
 
 use super::config_space::BarLayout;
 use super::doorbells::DoorbellPage;
-use super::memory::{GuestMemory, GuestRange};
-use super::vectors::{VectorChange, Vectors};
+use super::memory::GuestMemory;
+use super::vectors::Vectors;
 use crate::clock::sleep_before;
 use crate::{ServerClock, SharedSubsystem, lock, pause_between_parts, yield_to_waiters};
 
@@ -53,50 +53,9 @@ const NO_MEMORY: &str = "warp: the vfio-user client enables the controller but s
 /// Capacity of the request channel. A sender to a full channel waits.
 const REQUESTS_MAX: usize = 256;
 
-/// Requests of the connection, the syncer and the subsystem to the worker.
 pub enum WorkerRequest {
-    Read {
-        offset: u64,
-        bytes: usize,
-        answer: SyncSender<Vec<u8>>,
-    },
-    Write {
-        offset: u64,
-        data: Vec<u8>,
-        answer: Option<SyncSender<()>>,
-    },
-    Map {
-        range: GuestRange,
-        answer: SyncSender<io::Result<()>>,
-    },
-    Unmap {
-        address: u64,
-        bytes: u64,
-        answer: SyncSender<io::Result<()>>,
-    },
-    UnmapAll {
-        answer: SyncSender<()>,
-    },
-    Vectors {
-        first: usize,
-        change: VectorChange,
-        answer: SyncSender<io::Result<()>>,
-    },
-    /// Sets Bus Master Enable, which permits access to the client's memory. A reset or the client's
-    /// departure clears it.
-    BusMaster {
-        enabled: bool,
-        answer: SyncSender<()>,
-    },
-    /// Function level reset, or a reset of the bus.
-    Reset {
-        answer: SyncSender<()>,
-    },
-    /// The client has left, with its memory and its interrupts.
-    ClientGone {
-        answer: SyncSender<()>,
-    },
-    SyncResult(io::Result<()>),
+    /// Runs between two batches of commands.
+    Run(Box<dyn FnOnce(&mut QueueWorker) + Send>),
     /// Makes the worker check the flags that were set before this request.
     Wake,
     Stop,
@@ -110,14 +69,30 @@ pub struct WorkerHandle {
 }
 
 impl WorkerHandle {
-    /// Sends a request without waiting for an answer.
-    pub fn send(&self, request: WorkerRequest) -> io::Result<()> {
+    fn send(&self, request: WorkerRequest) -> io::Result<()> {
         self.sender.send(request).map_err(|_| ended())
     }
 
-    pub fn request<T>(&self, request: impl FnOnce(SyncSender<T>) -> WorkerRequest) -> io::Result<T> {
+    pub fn stop(&self) {
+        // If the worker has ended, it needs no request.
+        let _ = self.send(WorkerRequest::Stop);
+    }
+
+    /// Makes the worker do `work`, without waiting for it. Requests stay in order.
+    pub fn post(&self, work: impl FnOnce(&mut QueueWorker) + Send + 'static) -> io::Result<()> {
+        self.send(WorkerRequest::Run(Box::new(work)))
+    }
+
+    /// Makes the worker do `work`, and waits for its result.
+    pub fn request<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut QueueWorker) -> T + Send + 'static,
+    ) -> io::Result<T> {
         let (answer, answered) = sync_channel(1);
-        self.send(request(answer))?;
+        self.post(move |worker| {
+            // If the sender of the request has gone, the answer is dropped.
+            let _ = answer.send(work(worker));
+        })?;
         answered.recv().map_err(|_| ended())
     }
 
@@ -139,8 +114,8 @@ fn ended() -> io::Error {
 pub struct QueueWorker {
     controller: PcieController,
     layout: BarLayout,
-    memory: GuestMemory,
-    vectors: Vectors,
+    pub memory: GuestMemory,
+    pub vectors: Vectors,
     doorbells: DoorbellPage,
     /// True if clients can map the doorbells.
     polls: bool,
@@ -196,25 +171,19 @@ impl QueueWorker {
         let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
         let mut idle_since = None;
         loop {
-            match self.requests.try_recv() {
-                Ok(WorkerRequest::Stop) | Err(TryRecvError::Disconnected) => return,
-                Ok(request) => {
-                    self.carry_out(request);
+            let request = match self.requests.try_recv() {
+                Ok(request) => Some(request),
+                Err(TryRecvError::Disconnected) => return,
+                Err(TryRecvError::Empty) if self.step() => {
                     idle_since = None;
                     continue;
                 }
-                Err(TryRecvError::Empty) => {}
-            }
-            if self.step() {
-                idle_since = None;
-                continue;
-            }
-            let idle = idle_since.get_or_insert_with(Instant::now).elapsed();
-            if let Some(request) = self.pause(idle) {
-                if matches!(request, WorkerRequest::Stop) {
+                Err(TryRecvError::Empty) => self.pause(idle_since.get_or_insert_with(Instant::now).elapsed()),
+            };
+            if let Some(request) = request {
+                if !self.carry_out(request) {
                     return;
                 }
-                self.carry_out(request);
                 idle_since = None;
             }
         }
@@ -301,61 +270,41 @@ impl QueueWorker {
         }
     }
 
-    /// Executes a request. If its sender has gone, the answer is dropped.
-    fn carry_out(&mut self, request: WorkerRequest) {
+    /// Executes a request. Returns false for a request to stop.
+    fn carry_out(&mut self, request: WorkerRequest) -> bool {
         match request {
-            WorkerRequest::Read { offset, bytes, answer } => {
-                let _ = answer.send(self.read(offset, bytes));
-            }
-            WorkerRequest::Write { offset, data, answer } => {
-                self.write(offset, &data);
-                if let Some(answer) = answer {
-                    let _ = answer.send(());
-                }
-            }
-            WorkerRequest::Map { range, answer } => {
-                let _ = answer.send(self.memory.add(range));
-            }
-            WorkerRequest::Unmap { address, bytes, answer } => {
-                let _ = answer.send(self.memory.remove(address, bytes));
-            }
-            WorkerRequest::UnmapAll { answer } => {
-                self.memory.clear();
-                let _ = answer.send(());
-            }
-            WorkerRequest::Vectors { first, change, answer } => {
-                let _ = answer.send(self.vectors.change(first, change));
-            }
-            WorkerRequest::BusMaster { enabled, answer } => {
-                self.bus_master = enabled;
-                if enabled && self.controller.is_running() {
-                    let bus = bus(&self.memory, &self.vectors, &self.doorbells);
-                    self.controller.raise_pending(bus);
-                }
-                self.finish_sync();
-                let _ = answer.send(());
-            }
-            WorkerRequest::Reset { answer } => {
-                self.reset();
-                let _ = answer.send(());
-            }
-            WorkerRequest::ClientGone { answer } => {
-                self.reset();
-                self.memory.clear();
-                self.vectors = Vectors::new(self.layout.vectors);
-                let _ = answer.send(());
-            }
-            WorkerRequest::SyncResult(result) => {
-                let before = self.synced.replace(result);
-                assert!(before.is_none(), "one sync at a time is in progress");
-                self.finish_sync();
-            }
+            WorkerRequest::Run(work) => work(self),
             WorkerRequest::Wake => {}
-            WorkerRequest::Stop => unreachable!("the caller handles Stop"),
+            WorkerRequest::Stop => return false,
         }
+        true
     }
 
-    fn read(&self, offset: u64, bytes: usize) -> Vec<u8> {
+    /// Sets Bus Master Enable, which permits access to the client's memory. A reset or the client's
+    /// departure clears it.
+    pub fn set_bus_master(&mut self, enabled: bool) {
+        self.bus_master = enabled;
+        if enabled && self.controller.is_running() {
+            let bus = bus(&self.memory, &self.vectors, &self.doorbells);
+            self.controller.raise_pending(bus);
+        }
+        self.finish_sync();
+    }
+
+    /// Forgets a client that has left, with its memory and its interrupts.
+    pub fn forget_client(&mut self) {
+        self.reset();
+        self.memory.clear();
+        self.vectors = Vectors::new(self.layout.vectors);
+    }
+
+    fn note_synced(&mut self, result: io::Result<()>) {
+        let before = self.synced.replace(result);
+        assert!(before.is_none(), "one sync at a time is in progress");
+        self.finish_sync();
+    }
+
+    pub fn read(&self, offset: u64, bytes: usize) -> Vec<u8> {
         let mut data = vec![0; bytes];
         match offset {
             offset if offset >= self.layout.pending() => {
@@ -367,7 +316,7 @@ impl QueueWorker {
         data
     }
 
-    fn write(&mut self, offset: u64, data: &[u8]) {
+    pub fn write(&mut self, offset: u64, data: &[u8]) {
         match offset {
             // Pending bits are read-only.
             offset if offset >= self.layout.pending() => {}
@@ -385,7 +334,8 @@ impl QueueWorker {
         }
     }
 
-    fn reset(&mut self) {
+    /// Function level reset, or a reset of the bus.
+    pub fn reset(&mut self) {
         let bus = bus(&self.memory, &self.vectors, &self.doorbells);
         self.controller.reset_function(&mut lock(&self.shared), bus);
         assert!(!self.controller.is_running(), "a reset leaves no queues");
@@ -403,7 +353,8 @@ fn bus<'a>(memory: &'a GuestMemory, interrupts: &'a Vectors, doorbells: &'a Door
 /// Makes data durable at the worker's request, until the worker ends.
 pub fn run_syncer(to_sync: &Receiver<Arc<dyn FlushHandle>>, requests: &WorkerHandle) {
     for durable in to_sync {
-        if requests.send(WorkerRequest::SyncResult(durable.flush())).is_err() {
+        let result = durable.flush();
+        if requests.post(|worker| worker.note_synced(result)).is_err() {
             return;
         }
     }
