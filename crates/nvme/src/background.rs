@@ -35,16 +35,6 @@ impl BackgroundOperations {
         self.sanitize = SanitizeProgress::resumed(outcome, pages);
     }
 
-    pub(crate) fn end_sanitize(&mut self) {
-        let ended = self.sanitize.take();
-        assert!(ended.is_some(), "only a sanitize operation in progress ends");
-    }
-
-    pub(crate) fn begin_self_test(&mut self, test: RunningTest) {
-        let before = self.self_test.replace(test);
-        assert!(before.is_none(), "one self-test at a time");
-    }
-
     pub(crate) fn end_self_test(&mut self, is_meant: impl FnOnce(&RunningTest) -> bool) -> Option<RunningTest> {
         let ended = self.self_test.take_if(|test| is_meant(test));
         self.has_new_result |= ended.is_some();

@@ -10,23 +10,13 @@
 //! This module makes no data durable and reads no clock. The caller does both, without the
 //! subsystem's lock. The transport defines the command type and the destination of completions.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use ssd::Nanos;
 
 use crate::fault::NEVER;
 use crate::media::FlushHandle;
-
-/// A delayed command. The sequence number orders equal times.
-struct DelayedEntry<T> {
-    /// Time of the command's execution.
-    delayed_at: Nanos,
-    due: Nanos,
-    sequence: u64,
-    command: T,
-}
 
 /// Progress of a shutdown that the host requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,9 +32,10 @@ enum Shutdown {
 /// Queue of delayed completions. `T` is a command with its reply. Only one value exists for each
 /// command, so a command cannot complete twice.
 pub struct DelayedCompletions<T> {
-    /// Commands that wait for durability, oldest first.
-    unsynced: VecDeque<DelayedEntry<T>>,
-    delayed: BinaryHeap<Reverse<DelayedEntry<T>>>,
+    /// Commands that wait for durability, oldest first, with their sequence numbers.
+    unsynced: VecDeque<(u64, SyncedCommand<T>)>,
+    /// Commands that wait for their due time. The sequence number orders equal times.
+    delayed: BTreeMap<(Nanos, u64), T>,
     sequence: u64,
     durable: Option<Arc<dyn FlushHandle>>,
     /// Present during a sync. The sync covers commands below this sequence number.
@@ -52,7 +43,7 @@ pub struct DelayedCompletions<T> {
     shutdown: Shutdown,
 }
 
-/// A command whose sync has ended.
+/// A command that waits for a sync, or whose sync has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SyncedCommand<T> {
     /// Time at which the command was carried out.
@@ -75,7 +66,7 @@ impl<T> Default for DelayedCompletions<T> {
     fn default() -> DelayedCompletions<T> {
         DelayedCompletions {
             unsynced: VecDeque::new(),
-            delayed: BinaryHeap::new(),
+            delayed: BTreeMap::new(),
             sequence: 0,
             durable: None,
             syncing_before: None,
@@ -101,12 +92,11 @@ impl<T> DelayedCompletions<T> {
             return Some(command);
         }
         self.sequence += 1;
-        let entry = DelayedEntry { delayed_at: now, due, sequence: self.sequence, command };
         if durable.is_some() {
             self.durable = durable;
-            self.unsynced.push_back(entry);
+            self.unsynced.push_back((self.sequence, SyncedCommand { delayed_at: now, due, command }));
         } else {
-            self.delayed.push(Reverse(entry));
+            self.delayed.insert((due, self.sequence), command);
         }
         None
     }
@@ -119,21 +109,15 @@ impl<T> DelayedCompletions<T> {
 
     /// Next due time of a command that waits for its time alone. Stuck commands have no due time.
     pub fn next_due(&self) -> Option<Nanos> {
-        let next = self.delayed.peek().map(|Reverse(entry)| entry.due);
+        let next = self.delayed.first_key_value().map(|(&(due, _), _)| due);
         next.filter(|&due| due != NEVER)
     }
 
     /// Takes a stuck command.
     pub fn take_stuck(&mut self, matches: impl Fn(&T) -> bool) -> Option<T> {
-        let before = self.delayed.len();
-        let (mut stuck, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.delayed)
-            .into_iter()
-            .partition(|Reverse(entry)| entry.due == NEVER && matches(&entry.command));
-        self.delayed.extend(rest);
-        let taken = stuck.pop();
-        self.delayed.extend(stuck);
-        assert_eq!(self.delayed.len() + taken.iter().len(), before, "at most one stuck command is removed");
-        taken.map(|Reverse(entry)| entry.command)
+        let mut stuck = self.delayed.range((NEVER, 0)..);
+        let key = *stuck.find(|(_, command)| matches(command))?.0;
+        self.delayed.remove(&key)
     }
 
     /// Takes a command that is due, with its due time.
@@ -141,7 +125,7 @@ impl<T> DelayedCompletions<T> {
         if self.next_due()? > now {
             return None;
         }
-        self.delayed.pop().map(|Reverse(entry)| (entry.due, entry.command))
+        self.delayed.pop_first().map(|((due, _), command)| (due, command))
     }
 
     /// True if [`DelayedCompletions::start_sync`] would start a sync.
@@ -166,14 +150,14 @@ impl<T> DelayedCompletions<T> {
     /// Ends the sync and returns the commands that it covers.
     pub fn finish_sync(&mut self) -> SyncResult<T> {
         let before = self.syncing_before.take().expect("only a started sync ends");
-        let covered = self.unsynced.partition_point(|entry| entry.sequence < before);
+        let covered = self.unsynced.partition_point(|(sequence, _)| *sequence < before);
         let shutdown = self.shutdown == Shutdown::Syncing;
         if shutdown {
             self.shutdown = Shutdown::None;
         }
-        let commands = self.unsynced.drain(..covered).map(SyncedCommand::from).collect();
+        let commands = self.unsynced.drain(..covered).map(|(_, command)| command).collect();
         assert!(
-            self.unsynced.front().is_none_or(|entry| entry.sequence >= before),
+            self.unsynced.front().is_none_or(|(sequence, _)| *sequence >= before),
             "no command waits for a completed sync"
         );
         SyncResult { commands, shutdown }
@@ -181,56 +165,28 @@ impl<T> DelayedCompletions<T> {
 
     /// True if a command that `matches` accepts is delayed.
     pub fn holds(&self, matches: impl Fn(&T) -> bool) -> bool {
-        let delayed = self.delayed.iter().map(|Reverse(entry)| entry);
-        let mut all = self.unsynced.iter().chain(delayed);
-        all.any(|entry| matches(&entry.command))
+        let unsynced = self.unsynced.iter().map(|(_, waiting)| &waiting.command);
+        unsynced.chain(self.delayed.values()).any(matches)
     }
 
     /// Takes the commands that `matches` accepts.
     pub fn take(&mut self, matches: impl Fn(&T) -> bool) -> Vec<T> {
         let before = self.unsynced.len() + self.delayed.len();
-        let (mut taken, rest): (VecDeque<_>, _) = self.unsynced.drain(..).partition(|entry| matches(&entry.command));
+        let all = self.unsynced.drain(..);
+        let (synced, rest): (VecDeque<_>, _) = all.partition(|(_, waiting)| matches(&waiting.command));
         self.unsynced = rest;
-        for Reverse(entry) in std::mem::take(&mut self.delayed) {
-            if matches(&entry.command) {
-                taken.push_back(entry);
-            } else {
-                self.delayed.push(Reverse(entry));
-            }
-        }
+        let all = std::mem::take(&mut self.delayed).into_iter();
+        let (delayed, rest): (BTreeMap<_, _>, _) = all.partition(|(_, command)| matches(command));
+        self.delayed = rest;
+        let synced = synced.into_iter().map(|(_, waiting)| waiting.command);
+        let taken: Vec<T> = synced.chain(delayed.into_values()).collect();
         assert!(!self.holds(matches), "all matching commands are removed");
         assert_eq!(
             taken.len() + self.unsynced.len() + self.delayed.len(),
             before,
             "each command is taken or stays delayed"
         );
-        taken.into_iter().map(|entry| entry.command).collect()
-    }
-}
-
-impl<T> From<DelayedEntry<T>> for SyncedCommand<T> {
-    fn from(entry: DelayedEntry<T>) -> SyncedCommand<T> {
-        SyncedCommand { delayed_at: entry.delayed_at, due: entry.due, command: entry.command }
-    }
-}
-
-impl<T> PartialEq for DelayedEntry<T> {
-    fn eq(&self, other: &DelayedEntry<T>) -> bool {
-        self.sequence == other.sequence
-    }
-}
-
-impl<T> Eq for DelayedEntry<T> {}
-
-impl<T> PartialOrd for DelayedEntry<T> {
-    fn partial_cmp(&self, other: &DelayedEntry<T>) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for DelayedEntry<T> {
-    fn cmp(&self, other: &DelayedEntry<T>) -> std::cmp::Ordering {
-        (self.due, self.sequence).cmp(&(other.due, other.sequence))
+        taken
     }
 }
 

@@ -78,13 +78,14 @@ fn unsupported(cns: u8) -> Failure {
     Failure::invalid_field(Parameter::dword(10, 0), format!("Identify structure {cns:#04x} is not supported here"))
 }
 
-fn check_command_set(request: &IdentifyRequest) -> Result<(), Failure> {
-    if request.command_set != CommandSet::Nvm.code() {
-        let cause = format!("I/O command set {} is not supported", request.command_set);
-        return Err(Failure::invalid_field(Parameter::dword(11, 24), cause));
-    }
-    Ok(())
-}
+/// Structures of one I/O command set, which the host names.
+const OF_COMMAND_SET: [Cns; 5] = [
+    Cns::IocsNamespace,
+    Cns::IocsController,
+    Cns::IocsActiveNamespaceList,
+    Cns::IocsAllocatedNamespaceList,
+    Cns::IocsAllocatedNamespace,
+];
 
 /// ASCII field, padded with spaces or cut.
 fn padded<const N: usize>(text: &str) -> [u8; N] {
@@ -115,31 +116,29 @@ impl Subsystem {
             }
             return Ok(Execution::DONE);
         }
+        if OF_COMMAND_SET.contains(&request.cns) && request.command_set != CommandSet::Nvm.code() {
+            let cause = format!("I/O command set {} is not supported", request.command_set);
+            return Err(Failure::invalid_field(Parameter::dword(11, 24), cause));
+        }
         match request.cns {
-            Cns::Namespace => put(self.namespace_structure(id, request.nsid)?.as_bytes()),
+            Cns::Namespace if request.nsid == NSID_ALL => put(self.common_namespace_structure(id, None).as_bytes()),
+            Cns::Namespace => put(self.namespace_structure(id, request.nsid, Some(id))?.as_bytes()),
             Cns::Controller => put(self.io_controller(id).as_bytes()),
-            Cns::ActiveNamespaceList => put(self.active_namespaces(id, request)?.as_bytes()),
+            Cns::ActiveNamespaceList | Cns::IocsActiveNamespaceList => {
+                put(namespace_list(request.nsid, self.namespaces_of(id).map(|(nsid, _)| nsid))?.as_bytes());
+            }
             Cns::NamespaceIdentificationDescriptors => put(&self.identification_descriptors(id, request.nsid)?),
             Cns::IocsNamespace => put(self.nvm_namespace(request, Some(id))?.as_bytes()),
-            Cns::IocsController => {
-                check_command_set(request)?;
-                put(nvm_controller().as_bytes());
-            }
-            Cns::IocsActiveNamespaceList => {
-                check_command_set(request)?;
-                put(self.active_namespaces(id, request)?.as_bytes());
-            }
+            Cns::IocsController => put(nvm_controller().as_bytes()),
             Cns::NamespaceIndependent => put(self.independent_namespace(request.nsid, Some(id))?.as_bytes()),
-            Cns::AllocatedNamespaceList => put(self.allocated_namespaces(request)?.as_bytes()),
-            Cns::AllocatedNamespace => put(self.allocated_namespace_structure(id, request.nsid)?.as_bytes()),
+            Cns::AllocatedNamespaceList | Cns::IocsAllocatedNamespaceList => {
+                put(namespace_list(request.nsid, self.namespaces().map(|(nsid, _)| nsid))?.as_bytes());
+            }
+            Cns::AllocatedNamespace => put(self.namespace_structure(id, request.nsid, None)?.as_bytes()),
             Cns::NamespaceAttachedControllerList => put(self.attached_controllers(request)?.as_bytes()),
             Cns::ControllerList => put(self.controller_list(request.controller, |_| true).as_bytes()),
             Cns::UuidList => put(uuids().as_bytes()),
             Cns::EnduranceGroupList => put(endurance_groups(request.specific).as_bytes()),
-            Cns::IocsAllocatedNamespaceList => {
-                check_command_set(request)?;
-                put(self.allocated_namespaces(request)?.as_bytes());
-            }
             Cns::IocsAllocatedNamespace => put(self.nvm_namespace(request, None)?.as_bytes()),
             Cns::IoCommandSets => put(self.io_command_sets(id, request.controller)?.as_bytes()),
             Cns::AllocatedNamespaceIndependent => put(self.independent_namespace(request.nsid, None)?.as_bytes()),
@@ -300,16 +299,8 @@ impl Subsystem {
         Ok(namespace.filter(|namespace| of.is_none_or(|id| namespace.is_attached(id))))
     }
 
-    fn namespace_structure(&self, id: u16, nsid: u32) -> Result<IdentifyNamespace, Failure> {
-        if nsid == NSID_ALL {
-            return Ok(self.common_namespace_structure(id, None));
-        }
-        let namespace = self.namespace_if_any(nsid, Some(id))?;
-        Ok(namespace.map_or_else(IdentifyNamespace::default, |namespace| self.describe(id, namespace)))
-    }
-
-    fn allocated_namespace_structure(&self, id: u16, nsid: u32) -> Result<IdentifyNamespace, Failure> {
-        let namespace = self.namespace_if_any(nsid, None)?;
+    fn namespace_structure(&self, id: u16, nsid: u32, of: Option<u16>) -> Result<IdentifyNamespace, Failure> {
+        let namespace = self.namespace_if_any(nsid, of)?;
         Ok(namespace.map_or_else(IdentifyNamespace::default, |namespace| self.describe(id, namespace)))
     }
 
@@ -397,7 +388,6 @@ impl Subsystem {
     /// Fields of the NVM command set. All are zero, because no format has protection information.
     /// The namespace identifier must be valid.
     fn nvm_namespace(&self, request: &IdentifyRequest, of: Option<u16>) -> Result<NvmIdentifyNamespace, Failure> {
-        check_command_set(request)?;
         if request.nsid != NSID_ALL {
             self.namespace_if_any(request.nsid, of)?;
         }
@@ -423,14 +413,6 @@ impl Subsystem {
         }
         list.resize(IDENTIFY_SIZE, 0);
         Ok(list)
-    }
-
-    fn active_namespaces(&self, id: u16, request: &IdentifyRequest) -> Result<NamespaceList, Failure> {
-        namespace_list(request.nsid, self.namespaces_of(id).map(|(nsid, _)| nsid))
-    }
-
-    fn allocated_namespaces(&self, request: &IdentifyRequest) -> Result<NamespaceList, Failure> {
-        namespace_list(request.nsid, self.state.namespaces.iter().map(|(nsid, _)| nsid))
     }
 }
 

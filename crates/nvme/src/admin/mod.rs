@@ -13,8 +13,6 @@
 //! Invalid Command Opcode. Examples are firmware updates, security protocols, NVMe-MI,
 //! virtualization and migration.
 
-mod abort;
-mod async_event;
 pub mod features;
 mod format;
 pub mod identify;
@@ -23,10 +21,11 @@ mod namespace_management;
 mod sanitize;
 mod self_test;
 
-use nvme_spec::command::{AbortCdw10, SubmissionEntry};
-use nvme_spec::{AdminOpcode, IDENTIFY_SIZE};
+use nvme_spec::command::{AbortCdw10, AbortDw0, SubmissionEntry};
+use nvme_spec::feature::EnduranceGroupEventConfiguration;
+use nvme_spec::{ADMIN_QUEUE_ID, AdminOpcode, FeatureId, IDENTIFY_SIZE};
 
-use crate::completion::CommandResult;
+use crate::completion::{CommandResult, Execution};
 use crate::controller::{ControllerKind, HostTransport};
 use crate::error::Failure;
 use crate::fdp;
@@ -165,6 +164,39 @@ impl Subsystem {
             AdminCommand::DirectiveSend(send) => self.directive_send(id, send),
             AdminCommand::Format(settings) => self.format(id, settings),
             AdminCommand::Sanitize(request) => self.start_sanitize(request),
+        }
+    }
+
+    /// Commands are executed immediately and completely. The only command that can be outstanding here
+    /// is therefore an Asynchronous Event Request. For the same reason Aborts never queue up and cannot
+    /// exceed their limit (ACL).
+    fn abort(&mut self, id: u16, request: AbortCdw10) -> CommandResult {
+        let controller = self.controllers.get_mut(id);
+        let aborted = request.sqid() == ADMIN_QUEUE_ID && controller.abort_event_request(request.cid());
+        let result = AbortDw0::new().with_ianp(!aborted);
+        Ok(Execution::with_result(u64::from(result.into_bits())))
+    }
+
+    fn keep_alive(&mut self, id: u16) -> CommandResult {
+        self.controllers.get_mut(id).last_message_at = self.clock.now();
+        Ok(Execution::DONE)
+    }
+
+    fn asynchronous_event_request(&mut self, id: u16, cid: u16) -> CommandResult {
+        let reported = self.controllers.get_mut(id).async_events.request(cid)?;
+        Ok(reported.map_or(Execution::Deferred, |reply| Execution::with_result(reply.result)))
+    }
+
+    /// Reports new critical warnings to each controller. Called after any change that may affect
+    /// them.
+    pub(crate) fn note_health(&mut self) {
+        let configured = self.shared_features.value(FeatureId::EnduranceGroupEventConfiguration, 0).unwrap_or(0);
+        let group_enabled = EnduranceGroupEventConfiguration::from_bits(configured).egcw();
+        let group_warnings = self.endurance_group_warnings();
+        let ids: Vec<u16> = self.controllers.iter().map(|controller| controller.id).collect();
+        for id in ids {
+            let warnings = self.critical_warnings(id);
+            self.controllers.get_mut(id).note_warnings(warnings, group_enabled, group_warnings);
         }
     }
 }

@@ -171,7 +171,8 @@ impl Subsystem {
         let SanitizeOutcome::Running { dword10 } = self.state.sanitize else {
             unreachable!("a sanitize operation is in progress");
         };
-        self.background.end_sanitize();
+        let ended = self.background.sanitize.take();
+        assert!(ended.is_some(), "only a sanitize operation in progress ends");
         let failed = SanitizeOutcome::Failed { dword10, exited: false };
         self.state.sanitize = failed;
         if succeeded {

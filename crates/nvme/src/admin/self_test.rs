@@ -60,12 +60,9 @@ impl Subsystem {
             let cause = "a device self-test is in progress. Wait for its end, or abort it (STC Fh)";
             return Err(Failure::new(Status::DEVICE_SELF_TEST_IN_PROGRESS, cause));
         }
-        self.background.begin_self_test(RunningTest {
-            controller: id,
-            nsid: request.nsid,
-            code: request.code,
-            since: self.clock.now(),
-        });
+        let test = RunningTest { controller: id, nsid: request.nsid, code: request.code, since: self.clock.now() };
+        let before = self.background.self_test.replace(test);
+        assert!(before.is_none(), "one self-test at a time");
         Ok(Execution::DONE)
     }
 

@@ -7,18 +7,19 @@
 
 mod async_events;
 mod error_log;
-mod features;
 mod list;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use nvme_spec::FeatureId;
+use nvme_spec::feature::HostBehaviorSupport;
 use nvme_spec::register::{self, Cap, Cc, Csts, Vs};
 use serde::{Deserialize, Serialize};
 use ssd::Nanos;
 
 pub use async_events::{ASYNC_EVENT_REQUESTS_MAX, AsyncCompletion, AsyncEvents, DoorbellError};
 pub use error_log::{ERROR_LOG_ENTRIES_MAX, ErrorLog};
-pub use features::Features;
 pub(crate) use list::Controllers;
 
 use crate::traffic::HostTraffic;
@@ -107,6 +108,30 @@ pub struct Controller {
     pub traffic: HostTraffic,
     /// Callback for asynchronous completions.
     pub waker: Option<EventWaker>,
+}
+
+/// Current feature values of a controller or of the whole drive, by feature identifier and
+/// instance. The checks of values are in `admin::features`. An instance is a namespace identifier, or stands for
+/// an interrupt vector or a threshold. It is 0 for features with one value.
+#[derive(Clone, Debug, Default)]
+pub struct Features {
+    values: BTreeMap<(u8, u32), u32>,
+    pub(crate) host_behavior: HostBehaviorSupport,
+}
+
+impl Features {
+    /// Current value in the form of Set Features' command dword 11, or `None` if never set.
+    pub fn value(&self, id: FeatureId, instance: u32) -> Option<u32> {
+        self.values.get(&(id.code(), instance)).copied()
+    }
+
+    pub(crate) fn set(&mut self, id: FeatureId, instance: u32, value: u32) {
+        self.values.insert((id.code(), instance), value);
+    }
+
+    pub(crate) fn remove(&mut self, id: FeatureId, instance: u32) {
+        self.values.remove(&(id.code(), instance));
+    }
 }
 
 /// Most entries of a queue (MQES + 1).

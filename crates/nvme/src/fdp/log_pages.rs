@@ -1,23 +1,22 @@
-//! Log pages of Flexible Data Placement, which are configurations (20h), handle usage (21h) and
-//! events (23h).
+//! Log pages of Flexible Data Placement, which are configurations (20h), handle usage (21h),
+//! statistics (22h) and events (23h).
 //!
-//! The configurations are always available. The other pages and the statistics (22h) need Flexible
-//! Data Placement enabled.
+//! The configurations are always available. The other pages need Flexible Data Placement enabled.
 
 use nvme_spec::LogId;
 use nvme_spec::fdp::{
-    FdpConfigurationDescriptor, FdpConfigurationsHeader, FdpEvent as EventBytes, FdpEventFlags, FdpEventsHeader, Fdpa,
-    LSP_HOST_EVENTS, MediaReallocated, MediaReallocatedFlags, RuhAttributes, RuhDescriptor, RuhUsageDescriptor,
-    RuhUsageHeader,
+    FdpConfigurationDescriptor, FdpConfigurationsHeader, FdpEvent as EventBytes, FdpEventFlags, FdpEventsHeader,
+    FdpStatistics, Fdpa, LSP_HOST_EVENTS, MediaReallocated, MediaReallocatedFlags, RuhAttributes, RuhDescriptor,
+    RuhUsageDescriptor, RuhUsageHeader,
 };
-use ssd::DeviceConfig;
 use ssd::config::ReclaimUnitSize;
+use ssd::{DeviceConfig, DeviceStats};
 use zerocopy::IntoBytes;
+use zerocopy::little_endian::U128;
 
 use super::configuration::{handle_type, reclaim_group_identifier_bits};
 use super::events::{FdpEvent, kind};
 use super::handles::check_enabled;
-use super::statistics;
 use crate::error::Failure;
 use crate::setup::NAMESPACES_MAX;
 use crate::subsystem::Subsystem;
@@ -75,7 +74,7 @@ impl Subsystem {
         check_enabled(&self.state.fdp)?;
         Ok(match log {
             LogId::ReclaimUnitHandleUsage => self.handle_usage_page(),
-            LogId::FdpStatistics => statistics::page(self.device.stats()),
+            LogId::FdpStatistics => statistics_page(self.device.stats()),
             LogId::FdpEvents => self.fdp_events_page(parameter & LSP_HOST_EVENTS != 0),
             other => panic!("{other} is not a log page of Flexible Data Placement"),
         })
@@ -139,6 +138,19 @@ fn nominal_unit_bytes(config: &DeviceConfig) -> u64 {
     // class.
     let class = if alike && !whole { layout.classes.last() } else { layout.classes.first() };
     u64::from(class.expect("a layout has the class of superblocks").pages) * layout.page_bytes
+}
+
+/// Bytes that hosts wrote and that the media wrote and erased.
+fn statistics_page(stats: &DeviceStats) -> Vec<u8> {
+    let wide = |bytes: u64| U128::new(u128::from(bytes));
+    FdpStatistics {
+        hbmw: wide(stats.host_bytes_written()),
+        mbmw: wide(stats.media_bytes_written()),
+        mbe: wide(stats.media_bytes_erased()),
+        ..FdpStatistics::default()
+    }
+    .as_bytes()
+    .to_vec()
 }
 
 fn event_bytes(event: &FdpEvent) -> EventBytes {

@@ -12,8 +12,7 @@
 //! | `directive` | the Data Placement directive of writes, Directive Send and Receive |
 //! | `handles` | placement of writes, Reclaim Unit Handle Status and Update, time limit, events |
 //! | `events` | the FDP event log and its reporting rules |
-//! | `log_pages` | log pages 20h (configurations), 21h (handle usage), 23h (events) |
-//! | `statistics` | log page 22h |
+//! | `log_pages` | log pages 20h (configurations), 21h (handle usage), 22h (statistics), 23h (events) |
 //! | `features` | features 1Dh (FDP) and 1Eh (FDP events) |
 //!
 //! The device model has reclaim groups, reclaim units and handles. This module converts them to the
@@ -27,7 +26,6 @@ mod events;
 mod features;
 mod handles;
 mod log_pages;
-mod statistics;
 
 use serde::{Deserialize, Serialize};
 use ssd::DeviceConfig;
