@@ -1,4 +1,4 @@
-//! Sizes in bytes, printed for people.
+//! Sizes in bytes and other numbers, printed for people.
 
 use std::fmt;
 
@@ -38,6 +38,17 @@ impl fmt::Display for HumanBytes {
         };
         formatter.pad(&format!("{value:.digits$} {}", UNITS[unit as usize]))
     }
+}
+
+/// A number in four significant digits. Larger numbers keep all digits before the point.
+pub fn significant(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 1000.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@
 //! The crate depends on no other crate of this workspace, and knows neither drives nor workloads.
 
 mod bytes;
-mod digits;
 mod distinct;
 mod divisor;
 mod file_kind;
@@ -26,14 +25,12 @@ mod file_state;
 pub mod input;
 mod memory;
 mod placement;
-mod renamed;
 pub mod size;
 mod suggestions;
 mod table;
 mod wording;
 
-pub use bytes::HumanBytes;
-pub use digits::significant;
+pub use bytes::{HumanBytes, significant};
 pub use distinct::distinct;
 pub use divisor::gcd;
 pub use file_kind::file_kind;

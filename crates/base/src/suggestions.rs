@@ -1,4 +1,4 @@
-//! Suggestions for misspelled names.
+//! Suggestions for misspelled names, and for settings, keys and values of older builds.
 
 /// Lowest similarity of two names for a suggestion.
 const SIMILARITY_MIN: f64 = 0.75;
@@ -14,7 +14,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// similar name, or an empty string. Belongs behind an unknown name in an error message.
 pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    if let Some(new) = crate::renamed::renamed(name).filter(|new| known.contains(&new.as_str())) {
+    if let Some(new) = renamed(name).filter(|new| known.contains(&new.as_str())) {
         return format!(" (renamed to {new})");
     }
     nearest(name, known).map_or_else(String::new, |candidate| format!(" (did you mean {candidate}?)"))
@@ -44,6 +44,37 @@ pub fn hinted(message: &str) -> String {
     let hint = hint(name, known.split('`').skip(1).step_by(2));
     let end = message.len() - "`, expected ".len() - known.len();
     format!("{}`{hint}{}", &message[..end], &message[end + 1..])
+}
+
+/// Old name, new name.
+const RENAMED: [(&str, &str); 16] = [
+    ("apart", "own_threads"),
+    ("background_mark", "background_watermark"),
+    ("foreground_mark", "foreground_watermark"),
+    ("handle_selection", "source_policy"),
+    ("marks_of", "watermark_base"),
+    ("only", "variants"),
+    ("prefill", "precondition_drive_writes"),
+    ("prefill_capacities", "precondition_drive_writes"),
+    ("sample_capacities", "sample_drive_writes"),
+    ("separation_bytes", "hot_window_bytes"),
+    ("tail_capacities", "tail_drive_writes"),
+    ("together", "shared_threads"),
+    ("unit_selection", "victim_policy"),
+    ("until", "steady_state"),
+    ("write", "drive_writes"),
+    ("write_capacities", "drive_writes"),
+];
+
+/// New name of a setting or key, `None` if it was not renamed. A path such as `gc.marks_of` keeps
+/// its table.
+fn renamed(name: &str) -> Option<String> {
+    let (table, key) = name.rsplit_once('.').map_or(("", name), |(table, key)| (table, key));
+    let (_, new) = RENAMED.iter().find(|(old, _)| *old == key)?;
+    Some(match table {
+        "" => (*new).to_string(),
+        table => format!("{table}.{new}"),
+    })
 }
 
 #[cfg(test)]

@@ -437,7 +437,6 @@ impl NvmeDriver {
 
     /// Submits a command and waits for its completion. The queue must have no other outstanding
     /// command.
-    /// A failed command is not an error but a completion.
     ///
     /// # Errors
     /// The time limit expires. A failed command is not an error here.

@@ -249,8 +249,8 @@ impl RemoteController {
         }
     }
 
-    /// Sends an admin command and waits for its completion.
-    /// A failed command is not an error but a completion.
+    /// Sends an admin command and waits for its completion. A failed command is not an error but a
+    /// completion.
     pub fn admin(&mut self, entry: SubmissionEntry, data: CommandData) -> Result<CompletedCommand, InitiatorError> {
         self.admin.command(entry, data)
     }

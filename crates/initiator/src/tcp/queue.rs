@@ -178,7 +178,6 @@ impl TcpQueue {
 
     /// Sends a command and waits for its completion. Other completions are kept for
     /// [`TcpQueue::wait`].
-    /// A failed command is not an error but a completion.
     ///
     /// # Errors
     /// The connection fails. A failed command is not an error but a completion.
