@@ -71,7 +71,7 @@ const fn first_above(doublings: u32) -> usize {
     }
 }
 
-/// Latency histogram with buckets of logarithmic width. [`crate::pacing`] uses a library's
+/// Latency histogram with buckets of logarithmic width. [`crate::completion_lag`] uses a library's
 /// histogram of this shape, because not every command passes there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LatencyHistogram {

@@ -9,7 +9,7 @@
 //!
 //! A connection closes after its answer. The server's thread never waits for a peer. A peer that
 //! does not send or read in time loses its connection, and an incomplete request may lose its place
-//! to a new connection. [`ask`] is the client side, for the command.
+//! to a new connection. [`send_request`] is the client side, for the command.
 
 mod client;
 mod connections;

@@ -9,9 +9,9 @@
 //! * `pdu`, `input`, `output`: parsing and buffering of bytes
 //! * `session`: the states of a connection and of its commands
 //! * `fabrics`, `discovery`: Connect, properties, the discovery log
-//! * `heads`: selects the completions that can be left out
+//! * `sq_head`: selects the completions that can be left out
 //! * `association`: selects the connections that end together
-//! * `auth`, `exponents`: in-band authentication with DH-HMAC-CHAP, and scheduling of its
+//! * `auth`, `dh_worker_pool`: in-band authentication with DH-HMAC-CHAP, and scheduling of its
 //!   arithmetic
 //!
 //! Without a list of hosts it serves this machine only. It does not implement TLS, several

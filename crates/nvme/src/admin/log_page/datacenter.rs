@@ -13,8 +13,8 @@ use nvme_spec::ocp::{
     DssdPowerState, ERROR_RECOVERY_GUID, ERROR_RECOVERY_VERSION, ErrorRecoveryLog, SMART_EXTENDED_GUID,
     SMART_EXTENDED_VERSION, SanitizeSupport, SmartExtendedLog, WriteUncorrectableSupport, WriteZeroesSupport,
 };
-use zerocopy::IntoBytes;
 
+use super::bytes_of;
 use super::health::wide;
 use crate::admin::identify::POWER_MAX_CW;
 use crate::controller::HostTransport;
@@ -31,15 +31,15 @@ const TELLS_BY_CFS: u32 = 1 << 1;
 impl Subsystem {
     pub(super) fn datacenter_page(&self, id: u16, log: LogId) -> Vec<u8> {
         match log {
-            LogId::SmartExtended => self.smart_extended_page(),
-            LogId::ErrorRecovery => error_recovery_page(),
-            LogId::LatencyMonitor => self.state.latency_monitor.page().as_bytes().to_vec(),
-            LogId::DeviceCapabilities => capabilities_page(self.controller(id).transport),
+            LogId::SmartExtended => bytes_of(self.smart_extended_page()),
+            LogId::ErrorRecovery => bytes_of(error_recovery_page()),
+            LogId::LatencyMonitor => bytes_of(self.state.latency_monitor.page()),
+            LogId::DeviceCapabilities => bytes_of(capabilities_page(self.controller(id).transport)),
             other => panic!("{other} is not a log page of the OCP specification"),
         }
     }
 
-    fn smart_extended_page(&self) -> Vec<u8> {
+    fn smart_extended_page(&self) -> SmartExtendedLog {
         let counted = &self.state.smart;
         let stats = self.device.stats();
         let wear = self.device.wear();
@@ -65,8 +65,6 @@ impl Subsystem {
             lpg: SMART_EXTENDED_GUID,
             ..SmartExtendedLog::default()
         }
-        .as_bytes()
-        .to_vec()
     }
 
     /// Percentage of the blocks outside all reclaim units.
@@ -78,7 +76,7 @@ impl Subsystem {
     }
 }
 
-fn error_recovery_page() -> Vec<u8> {
+fn error_recovery_page() -> ErrorRecoveryLog {
     ErrorRecoveryLog {
         device_recovery_action_1: NO_ACTION,
         device_capabilities: TELLS_BY_CFS.into(),
@@ -86,13 +84,11 @@ fn error_recovery_page() -> Vec<u8> {
         lpg: ERROR_RECOVERY_GUID,
         ..ErrorRecoveryLog::default()
     }
-    .as_bytes()
-    .to_vec()
 }
 
 /// Device Capabilities (C4h). The drive was never tested for compliance. NVMe-IO-5
 /// limits the times of Write Zeroes, which are those of the model.
-fn capabilities_page(transport: HostTransport) -> Vec<u8> {
+fn capabilities_page(transport: HostTransport) -> DeviceCapabilitiesLog {
     let mut page = DeviceCapabilitiesLog {
         pcie_ports: u16::from(transport == HostTransport::Pcie).into(),
         write_zeroes: WriteZeroesSupport::new().with_supported(true).with_deac(true).with_fua(true).with_io_6(true),
@@ -115,5 +111,5 @@ fn capabilities_page(transport: HostTransport) -> Vec<u8> {
     let least_w = POWER_MAX_CW.div_ceil(100);
     page.minimum_power_state = least_w.into();
     page.power_states[usize::from(least_w)..].fill(DssdPowerState::new().with_valid(true));
-    page.as_bytes().to_vec()
+    page
 }

@@ -6,7 +6,6 @@ use nvme_spec::log::{
     LidSupportedAndEffects, SupportedLogPages,
 };
 use nvme_spec::{AdminOpcode, FeatureId, IoOpcode};
-use zerocopy::IntoBytes;
 
 use crate::admin::features::FEATURES;
 use crate::controller::{ControllerKind, HostTransport};
@@ -67,17 +66,17 @@ const IO: [(IoOpcode, CommandEffects); 11] = [
 ];
 
 impl Subsystem {
-    pub(super) fn supported_pages(&self, id: u16) -> Vec<u8> {
+    pub(super) fn supported_pages(&self, id: u16) -> SupportedLogPages {
         let mut page = SupportedLogPages::default();
         for log in self.pages(id) {
             page.lid[usize::from(log.code())] = LidSupportedAndEffects::new().with_lsupp(true);
         }
-        page.as_bytes().to_vec()
+        page
     }
 
     /// An unsupported command set has no I/O commands. It is not refused, because nvme-cli queries
     /// the zoned set on every controller with selectable command sets and stops at an error.
-    pub(super) fn command_effects_page(&self, id: u16, command_set: u8) -> Vec<u8> {
+    pub(super) fn command_effects_page(&self, id: u16, command_set: u8) -> CommandsSupportedAndEffects {
         let controller = self.controller(id);
         let mut page = CommandsSupportedAndEffects::default();
         let mut put = |commands: &[(AdminOpcode, CommandEffects)]| {
@@ -98,10 +97,10 @@ impl Subsystem {
                 page.iocs[usize::from(opcode.code())] = effects;
             }
         }
-        page.as_bytes().to_vec()
+        page
     }
 
-    pub(super) fn feature_effects_page(&self, id: u16) -> Vec<u8> {
+    pub(super) fn feature_effects_page(&self, id: u16) -> FeatureIdentifiersSupportedAndEffects {
         let mut page = FeatureIdentifiersSupportedAndEffects::default();
         for feature in FEATURES.iter().filter(|feature| self.has_feature(id, feature.id)) {
             page.fid[usize::from(feature.id.code())] = FidSupportedAndEffects::new()
@@ -110,6 +109,6 @@ impl Subsystem {
                 .with_uss(feature.id == FeatureId::LatencyMonitor)
                 .with_fsp(feature.scope);
         }
-        page.as_bytes().to_vec()
+        page
     }
 }

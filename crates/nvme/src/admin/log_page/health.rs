@@ -10,7 +10,6 @@ use nvme_spec::log::{
     CriticalWarning, DeviceSelfTestLog, EnduranceGroupInformation, SanitizeStatus, SanitizeStatusLog, SelfTestResult,
     SmartLog,
 };
-use zerocopy::IntoBytes;
 use zerocopy::little_endian::U128;
 
 use crate::admin::features::{OVER_TEMPERATURE, UNDER_TEMPERATURE};
@@ -83,7 +82,7 @@ impl Subsystem {
         warnings.iter().filter(|(holds, _)| *holds).map(|(_, bit)| bit).sum()
     }
 
-    pub(super) fn smart_page(&self, id: u16) -> Vec<u8> {
+    pub(super) fn smart_page(&self, id: u16) -> SmartLog {
         let counted = &self.state.smart;
         SmartLog {
             cw: self.critical_warnings(id),
@@ -104,11 +103,9 @@ impl Subsystem {
             neile: wide(counted.error_log_entries),
             ..SmartLog::default()
         }
-        .as_bytes()
-        .to_vec()
     }
 
-    pub(super) fn endurance_group_page(&self) -> Vec<u8> {
+    pub(super) fn endurance_group_page(&self) -> EnduranceGroupInformation {
         let counted = &self.state.smart;
         let media_bytes_written = self.device.stats().media_bytes_written();
         EnduranceGroupInformation {
@@ -128,8 +125,6 @@ impl Subsystem {
             uegcap: wide(self.unallocated_bytes()),
             ..EnduranceGroupInformation::default()
         }
-        .as_bytes()
-        .to_vec()
     }
 
     /// Percentage Used. 255 stands for more than 254. 0 for a drive without rated erases.
@@ -146,7 +141,7 @@ impl Subsystem {
         u64::try_from(pages * u128::from(layout.page_bytes) / u128::from(BILLION_BYTES)).unwrap_or(u64::MAX)
     }
 
-    pub(super) fn self_test_page(&self) -> Vec<u8> {
+    pub(super) fn self_test_page(&self) -> DeviceSelfTestLog {
         let unused = SelfTestResult { dsts: UNUSED_RESULT, ..SelfTestResult::default() };
         let mut page = DeviceSelfTestLog::default();
         if let Some(test) = &self.background.self_test {
@@ -156,7 +151,7 @@ impl Subsystem {
         for (place, test) in page.result.iter_mut().zip(&self.state.self_tests) {
             *place = self_test_result(test);
         }
-        page.as_bytes().to_vec()
+        page
     }
 
     /// Sanitize Operation Status with Global Data Erased, and the state of the state machine
@@ -181,7 +176,7 @@ impl Subsystem {
         }
     }
 
-    pub(super) fn sanitize_page(&self) -> Vec<u8> {
+    pub(super) fn sanitize_page(&self) -> SanitizeStatusLog {
         assert_eq!(
             matches!(self.state.sanitize, SanitizeOutcome::Running { .. }),
             self.background.is_sanitizing(),
@@ -203,8 +198,6 @@ impl Subsystem {
             ssi: machine,
             ..SanitizeStatusLog::default()
         }
-        .as_bytes()
-        .to_vec()
     }
 }
 

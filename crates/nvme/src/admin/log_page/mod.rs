@@ -19,8 +19,8 @@ mod health;
 use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, GetLogPageCdw14, SubmissionEntry};
 use nvme_spec::log::{ChangedNamespaceList, FirmwareSlotInformation, NvmeMiCommandsSupportedAndEffects};
 use nvme_spec::{LogId, NSID_ALL, Status, ocp};
-use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U64};
+use zerocopy::{Immutable, IntoBytes};
 
 pub use health::COMPOSITE_TEMPERATURE_K;
 
@@ -91,6 +91,10 @@ pub(super) fn check_uuid_index(index: u8) -> Result<(), Failure> {
         return Err(Failure::invalid_field(Parameter::dword(14, 0), cause));
     }
     Ok(())
+}
+
+fn bytes_of(page: impl IntoBytes + Immutable) -> Vec<u8> {
+    page.as_bytes().to_vec()
 }
 
 fn unknown_page(code: u8) -> Failure {
@@ -197,31 +201,29 @@ impl Subsystem {
             check_endurance_group(request.group, Parameter::dword(11, 16))?;
         }
         Ok(match request.log {
-            LogId::SupportedLogPages => self.supported_pages(id),
+            LogId::SupportedLogPages => bytes_of(self.supported_pages(id)),
             LogId::ErrorInformation => self.controller(id).errors.page(),
             LogId::SmartHealth => {
                 if request.nsid != 0 && request.nsid != NSID_ALL {
                     let cause = "the log page describes the whole drive. Use NSID 0 or FFFFFFFFh";
                     return Err(Failure::invalid_field(Parameter::NSID, cause));
                 }
-                self.smart_page(id)
+                bytes_of(self.smart_page(id))
             }
-            LogId::FirmwareSlot => self.firmware_page(),
-            LogId::ChangedAttachedNamespaceList => self.changed_namespaces_page(id),
-            LogId::CommandsSupportedAndEffects => self.command_effects_page(id, request.command_set),
-            LogId::DeviceSelfTest => self.self_test_page(),
-            LogId::EnduranceGroupInformation => self.endurance_group_page(),
+            LogId::FirmwareSlot => bytes_of(self.firmware_page()),
+            LogId::ChangedAttachedNamespaceList => bytes_of(self.changed_namespaces_page(id)),
+            LogId::CommandsSupportedAndEffects => bytes_of(self.command_effects_page(id, request.command_set)),
+            LogId::DeviceSelfTest => bytes_of(self.self_test_page()),
+            LogId::EnduranceGroupInformation => bytes_of(self.endurance_group_page()),
             LogId::EnduranceGroupEventAggregate => self.group_events_page(id),
-            LogId::FeatureIdentifiersSupportedAndEffects => self.feature_effects_page(id),
+            LogId::FeatureIdentifiersSupportedAndEffects => bytes_of(self.feature_effects_page(id)),
             // The drive supports no NVMe-MI commands.
-            LogId::NvmeMiCommandsSupportedAndEffects => {
-                NvmeMiCommandsSupportedAndEffects::default().as_bytes().to_vec()
-            }
+            LogId::NvmeMiCommandsSupportedAndEffects => bytes_of(NvmeMiCommandsSupportedAndEffects::default()),
             LogId::FdpConfigurations => self.fdp_configurations_page(),
             LogId::ReclaimUnitHandleUsage | LogId::FdpStatistics | LogId::FdpEvents => {
                 self.enabled_fdp_page(request.log, request.parameter)?
             }
-            LogId::SanitizeStatus => self.sanitize_page(),
+            LogId::SanitizeStatus => bytes_of(self.sanitize_page()),
             LogId::SmartExtended | LogId::ErrorRecovery | LogId::LatencyMonitor | LogId::DeviceCapabilities => {
                 check_uuid_index(request.uuid_index)?;
                 self.datacenter_page(id, request.log)
@@ -230,7 +232,7 @@ impl Subsystem {
         })
     }
 
-    fn firmware_page(&self) -> Vec<u8> {
+    fn firmware_page(&self) -> FirmwareSlotInformation {
         /// Active Firmware Info. Slot 1 is active, also after the next reset.
         const SLOT_1: u8 = 1;
         let mut page = FirmwareSlotInformation { afi: SLOT_1, ..FirmwareSlotInformation::default() };
@@ -238,15 +240,15 @@ impl Subsystem {
         for (place, character) in page.frs[0].iter_mut().zip(revision) {
             *place = character;
         }
-        page.as_bytes().to_vec()
+        page
     }
 
-    fn changed_namespaces_page(&self, id: u16) -> Vec<u8> {
+    fn changed_namespaces_page(&self, id: u16) -> ChangedNamespaceList {
         let mut page = ChangedNamespaceList::default();
         for (place, nsid) in page.nsid.iter_mut().zip(self.controller(id).async_events.changed_namespaces()) {
             *place = nsid.into();
         }
-        page.as_bytes().to_vec()
+        page
     }
 
     /// Endurance groups with an event, a count followed by their identifiers.
