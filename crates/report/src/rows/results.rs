@@ -361,6 +361,7 @@ fn job_values(job: &JobResult, operation: RequestOperation) -> [CellValue; 13] {
 /// Sums over the collections of one owner's reclaim units.
 #[derive(Default)]
 struct CollectionSums {
+    /// Collections, in the order of [`ssd::event::Trigger`].
     by_trigger: [u64; 3],
     unit_pages: u64,
     valid_pages: u64,
