@@ -74,7 +74,7 @@ fn job(command: &ShowJob) -> Result<ExitOutcome, LabError> {
     };
     let streams = plan.streams()?;
     let without: serde_json::Map<String, serde_json::Value> =
-        jobs.without_effect().iter().map(|(option, why)| (option.name.to_string(), (*why).into())).collect();
+        jobs.without_effect().iter().map(|(option, why)| (option.name().to_string(), (*why).into())).collect();
     let device = &plan.cell().key.device;
     let json = serde_json::json!({
         "file": jobs.file,
@@ -115,7 +115,7 @@ fn tables_of(markdown: &str) -> String {
 fn without_effect(options: &[(&FioOption, &str)]) -> String {
     let reasons = options.chunk_by(|(_, one), (_, next)| one == next);
     let line = |group: &[(&FioOption, &str)]| {
-        let names: Vec<&str> = group.iter().map(|(option, _)| option.name).collect();
+        let names: Vec<&str> = group.iter().map(|(option, _)| option.name()).collect();
         format!("options without effect: {} ({})\n", names.join(", "), group[0].1)
     };
     reasons.map(line).collect()

@@ -100,7 +100,7 @@ pub fn options() -> Value {
             fio::OptionKind::Bool => &["0", "1"],
             _ => &[],
         };
-        json!({ "name": option.name, "help": option.help, "values": values })
+        json!({ "name": option.name(), "help": option.help, "values": values })
     };
     fio::options().iter().filter(is_understood).map(option).collect()
 }

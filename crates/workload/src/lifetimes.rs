@@ -48,7 +48,6 @@ impl LifetimeCounts {
 
 /// Measures the lifetimes of the data that a workload writes. Needs 8 bytes for each unit of the
 /// drive.
-#[derive(Debug)]
 pub struct LifetimeObserver {
     unit_bytes: u64,
     /// Number (from 1) and stream of each unit's last write. 0 for a unit without data.

@@ -33,9 +33,9 @@ pub(super) fn segment_units(segment_bytes: u64, target: &WorkloadTarget) -> Resu
 pub(super) struct LastWrites<const TAG_BITS: u32> {
     /// Tick and tag, or 0 for a unit without data.
     stamps: Vec<u32>,
-    tick_units: u64,
+    pub(super) tick_units: u64,
     /// Current tick, from 1, and units written in it.
-    tick: u64,
+    pub(super) tick: u64,
     written_in_tick: u64,
 }
 
@@ -59,14 +59,6 @@ impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
             "a tick of {tick_units} units is longer than a segment of {segment_units}"
         );
         LastWrites { stamps: vec![0; units], tick_units, tick: 1, written_in_tick: 0 }
-    }
-
-    pub(super) fn tick_units(&self) -> u64 {
-        self.tick_units
-    }
-
-    pub(super) fn tick(&self) -> u64 {
-        self.tick
     }
 
     pub(super) fn prefetch(&self, unit: u64) {

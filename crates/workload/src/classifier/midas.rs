@@ -230,7 +230,7 @@ impl Midas {
         );
         assert!((0.0..1.0).contains(&garbage_share), "a log with a garbage share of {garbage_share} has no valid data");
         let writes = LastWrites::new(units, segment_units);
-        let segment_ticks = segment_units.div_ceil(writes.tick_units());
+        let segment_ticks = segment_units.div_ceil(writes.tick_units);
         let bins = (INTERVAL_DRIVE_WRITES * units as u64).div_ceil(segment_units) + 1;
         Midas {
             writes,
@@ -249,7 +249,7 @@ impl Midas {
 
     /// Ages at which a block leaves each group but the last, in units written.
     pub fn ages_units(&self) -> Vec<u64> {
-        self.ages.iter().map(|age| age * self.writes.tick_units()).collect()
+        self.ages.iter().map(|age| age * self.writes.tick_units).collect()
     }
 
     /// Predicted write amplification of the current groups, or 0 before the first epoch has ended.

@@ -151,9 +151,7 @@ impl ClassifierSettings {
         };
         Ok(ClassifiedSource::new(build()?, classifier, target))
     }
-}
 
-impl ClassifierSettings {
     /// Maximum memory of a classified source, bytes, if the source alone takes `source_bytes`. A
     /// classifier that looks ahead holds a second source.
     pub fn memory_bytes(&self, source_bytes: u64, target: &WorkloadTarget) -> u64 {

@@ -128,7 +128,7 @@ impl Sepbit {
 
     /// ℓ, in units written. Infinite until 16 segments of Class 1 have been reclaimed.
     pub fn threshold_units(&self) -> f64 {
-        self.threshold * self.writes.tick_units() as f64
+        self.threshold * self.writes.tick_units as f64
     }
 
     /// Number of computations of ℓ.
@@ -141,7 +141,7 @@ impl Sepbit {
     fn invalidate(&mut self, unit: u64) -> Option<u64> {
         let last = self.writes.remove(unit)?;
         self.valid -= 1;
-        let written = self.writes.tick().saturating_sub(last.age);
+        let written = self.writes.tick.saturating_sub(last.age);
         let segments = &mut self.segments[last.tag as usize];
         let newer = segments.partition_point(|segment| segment.created <= written);
         let segment = newer.checked_sub(1).map(|index| &mut segments[index]);
@@ -157,7 +157,7 @@ impl Sepbit {
     fn append(&mut self, unit: u64, class: usize) {
         self.writes.record(unit, class as u32);
         self.valid += 1;
-        let tick = self.writes.tick();
+        let tick = self.writes.tick;
         let segments = &mut self.segments[class];
         match segments.back_mut().filter(|segment| segment.ended == u64::MAX) {
             Some(open) => {
@@ -174,7 +174,7 @@ impl Sepbit {
         if !self.writes.pass() {
             return;
         }
-        let tick = self.writes.tick();
+        let tick = self.writes.tick;
         for segments in &mut self.segments {
             if let Some(last) = segments.back_mut()
                 && last.ended == u64::MAX
@@ -188,7 +188,7 @@ impl Sepbit {
 
     /// Reclaims the closed segment with the best score. Returns false if no segment is closed.
     fn reclaim(&mut self) -> bool {
-        let tick = self.writes.tick();
+        let tick = self.writes.tick;
         let closed = |class: usize| {
             let segments = self.segments[class].iter().enumerate();
             let closed = segments.filter(|(_, segment)| segment.ended != u64::MAX);

@@ -89,7 +89,7 @@ impl Warcip {
             "WARCIP has {placement_count} clusters and blocks of {segment_units} units"
         );
         let writes = LastWrites::new(units, segment_units);
-        let segment_ticks = segment_units as f64 / writes.tick_units() as f64;
+        let segment_ticks = segment_units as f64 / writes.tick_units as f64;
         let mut centre = segment_ticks;
         let cluster = |index| {
             let cluster = Cluster { placement: PlacementIndex(index), centre, pages: 0, writes: 0, closes: false };
@@ -112,7 +112,7 @@ impl Warcip {
     pub fn centres_units(&self) -> Vec<f64> {
         let mut clusters = self.clusters.clone();
         clusters.sort_by_key(|cluster| cluster.placement);
-        let units = |cluster: &Cluster| cluster.centre * self.writes.tick_units() as f64;
+        let units = |cluster: &Cluster| cluster.centre * self.writes.tick_units as f64;
         clusters.iter().map(units).collect()
     }
 

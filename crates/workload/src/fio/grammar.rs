@@ -21,6 +21,14 @@ const BSSPLIT_MAX: usize = 64;
 /// Maximum zones that fio accepts for one direction.
 const ZONES_MAX: usize = 256;
 
+/// Rejects a list with more entries than fio accepts.
+fn check_count(count: usize, most: usize, problem: impl Fn(usize) -> String) -> Result<(), OptionError> {
+    if count <= most {
+        return Ok(());
+    }
+    Err(OptionError::new(problem(count), format!("Give at most {most}, as fio accepts no more")))
+}
+
 /// Parses one range of `bsrange`, such as `1k-64k`.
 pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), OptionError> {
     let (least, most) = text.split_once(['-', ':']).ok_or_else(|| {
@@ -72,12 +80,7 @@ fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, OptionErro
         };
         shares.push(BlockShare { bytes, percent });
     }
-    if shares.len() > BSSPLIT_MAX {
-        return Err(OptionError::new(
-            format!("one list has {} sizes", shares.len()),
-            format!("Give at most {BSSPLIT_MAX}, as fio accepts no more"),
-        ));
-    }
+    check_count(shares.len(), BSSPLIT_MAX, |count| format!("one list has {count} sizes"))?;
     // fio divides the rest up to 100 among the sizes without a percentage (or with 0).
     let given: u32 = shares.iter().map(|share| share.percent).sum();
     let open = shares.iter().filter(|share| share.percent == 0).count() as u32;
@@ -123,12 +126,7 @@ fn parse_sequence(blocks: Option<&str>) -> Result<Vec<u64>, OptionError> {
     let blocks: Vec<u64> = blocks.collect::<Result<_, _>>().map_err(|_| {
         OptionError::new("the sequence is not a list of block numbers", "Write for example sequence:2,0,1")
     })?;
-    if blocks.len() > MOST {
-        return Err(OptionError::new(
-            format!("the sequence has {} blocks", blocks.len()),
-            format!("Give at most {MOST}, as fio accepts no more"),
-        ));
-    }
+    check_count(blocks.len(), MOST, |count| format!("the sequence has {count} blocks"))?;
     Ok(blocks)
 }
 
@@ -185,12 +183,7 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Acces
         };
         zones.push(AccessZone { access_percent, size });
     }
-    if zones.len() > ZONES_MAX {
-        return Err(OptionError::new(
-            format!("one list has {} zones", zones.len()),
-            format!("Give at most {ZONES_MAX}, as fio accepts no more"),
-        ));
-    }
+    check_count(zones.len(), ZONES_MAX, |count| format!("one list has {count} zones"))?;
     let accesses: u32 = zones.iter().map(|zone| zone.access_percent).sum();
     if accesses != 100 {
         let problem = format!("the access percentages of `{list}` add up to {accesses}");
@@ -238,12 +231,7 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), OptionError> {
         };
         modes.push((choice(mode, &MODES)?, percent));
     }
-    if modes.len() > MOST {
-        return Err(OptionError::new(
-            format!("the list has {} modes", modes.len()),
-            format!("Give at most {MOST}, as fio accepts no more"),
-        ));
-    }
+    check_count(modes.len(), MOST, |count| format!("the list has {count} modes"))?;
     let given: u32 = modes.iter().filter_map(|(_, percent)| *percent).sum();
     let open = modes.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
     if given > 100 || (open == 0 && given < 100) {
@@ -299,12 +287,7 @@ pub fn set_plids(job: &mut Job, value: &str) -> Result<(), OptionError> {
             ));
         }
         let count = plids.len() + (last - first) as usize + 1;
-        if count > MOST {
-            return Err(OptionError::new(
-                format!("the list has {count} indices or more"),
-                format!("Give at most {MOST}, as fio accepts no more"),
-            ));
-        }
+        check_count(count, MOST, |count| format!("the list has {count} indices or more"))?;
         plids.extend((first..=last).map(|index| PlacementIndex(index as u16)));
     }
     plids.sort_unstable();

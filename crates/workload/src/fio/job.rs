@@ -73,6 +73,12 @@ pub const ACCESSES: [AccessMode; 11] = {
     ]
 };
 
+impl Default for AccessMode {
+    fn default() -> AccessMode {
+        ACCESSES[0]
+    }
+}
+
 impl Serialize for AccessMode {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.name.serialize(serializer)
@@ -97,10 +103,11 @@ pub struct BlockShare {
 }
 
 /// `random_distribution`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockDistribution {
     /// Uniform.
+    #[default]
     Uniform,
     /// zipf, pareto or normal, with fio's optional centre (0..=1).
     Skewed {
@@ -144,10 +151,11 @@ pub enum WriteMode {
 }
 
 /// `plid_select`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlacementSelection {
     /// One after the other.
+    #[default]
     RoundRobin,
     /// Uniformly random.
     Random,
@@ -229,7 +237,7 @@ pub struct SchemeEntry {
 
 /// One section of a job file with all inherited options. Fields are named after fio's options if
 /// these exist.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// Section name, or the `name` option.
@@ -248,7 +256,7 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_for: Option<String>,
     /// `exitall`. If one job has it, it applies to all jobs.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub exitall: bool,
     /// `exit_what`
     #[serde(default, skip_serializing_if = "is_default")]
@@ -267,7 +275,7 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "is_default")]
     pub step_bytes: i64,
     /// `rw_sequencer=identical`. Requests between two draws repeat the address.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub repeats_address: bool,
     /// `bs`, bytes.
     pub bs: PerDirection<u64>,
@@ -305,24 +313,24 @@ pub struct Job {
     pub startdelay_us: u64,
     /// End of a range of `startdelay`, microseconds, or 0. Each instance draws its own delay in the
     /// range.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub startdelay_latest_us: u64,
     /// `random_distribution`
     pub distribution: BlockDistribution,
     /// `random_sequence_stride`
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub sequence_strides: bool,
     /// `zonemode=strided`
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub strides: bool,
     /// `zonesize`, bytes, or 0 if absent.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub zone_size: u64,
     /// `zonerange`, bytes. 0 means the same as `zonesize`.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub zone_range: u64,
     /// `zoneskip`, bytes.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub zone_skip: u64,
     /// `random_generator=tausworthe64`
     pub generator_64: bool,
@@ -344,29 +352,29 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write_modes: Vec<(WriteMode, u32)>,
     /// `deac`. Write Zeroes deallocates.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub deallocates: bool,
     /// `verify`, true if on.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub verify: bool,
     /// `do_verify`. Written data is read back.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub do_verify: bool,
     /// `verify_backlog`, writes. 0 reads all back at the end of a pass.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub verify_backlog: u64,
     /// `verify_backlog_batch`, reads. 0 means the same as `verify_backlog`.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub verify_backlog_batch: u64,
     /// `rate`, bytes per second.
     pub rate: PerDirection<Option<u64>>,
     /// `rate_iops`
     pub rate_iops: PerDirection<Option<u64>>,
     /// `rate_process=poisson`, for devices with timing.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub poisson: bool,
     /// `steadystate`. The run goes on until it is steady.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub steadystate: bool,
     /// `rate_ignore_thinktime`
     pub rate_ignore_thinktime: bool,
@@ -379,7 +387,7 @@ pub struct Job {
     /// `thinktime_blocks`
     pub thinktime_blocks: u64,
     /// `thinktime_iotime`, microseconds, or 0 if absent.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub thinktime_iotime_us: u64,
     /// `iodepth`
     pub iodepth: u64,
@@ -435,89 +443,24 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// See [`is_one`].
-fn is_zero(value: &u64) -> bool {
-    *value == 0
-}
-
-/// See [`is_one`].
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
 impl Job {
     pub(super) fn with_defaults(file: &str) -> Self {
         Self {
-            name: String::new(),
             file: file.to_owned(),
             first_thread_number: 1,
             numjobs: 1,
-            stonewall: false,
-            wait_for: None,
-            exitall: false,
-            exit_what: ExitScope::Group,
-            filename: None,
-            access: ACCESSES[0],
             requests_per_draw: 1,
-            step_bytes: 0,
-            repeats_address: false,
             bs: [4096; 3],
-            bs_range: [None; 3],
-            bssplit: Default::default(),
-            blockalign: [None; 3],
-            size: None,
-            filesize: None,
-            offset: Amount::Bytes(0),
-            offset_increment: Amount::Bytes(0),
-            offset_align: None,
-            io_size: None,
-            number_ios: None,
             loops: 1,
-            time_based: false,
-            runtime_us: 0,
-            ramp_time_us: 0,
-            startdelay_us: 0,
-            startdelay_latest_us: 0,
-            distribution: BlockDistribution::Uniform,
-            sequence_strides: false,
-            strides: false,
-            zone_size: 0,
-            zone_range: 0,
-            zone_skip: 0,
-            generator_64: false,
-            randseed: None,
             randrepeat: true,
-            norandommap: false,
             percentage_random: [100; 3],
             rwmixread: 50,
             ranges_per_trim: 1,
-            write_modes: Vec::new(),
-            deallocates: false,
-            verify: false,
             do_verify: true,
-            verify_backlog: 0,
-            verify_backlog_batch: 0,
-            rate: [None; 3],
-            rate_iops: [None; 3],
-            poisson: false,
-            steadystate: false,
-            rate_ignore_thinktime: false,
-            flow: None,
-            flow_id: 0,
-            thinktime_us: 0,
             thinktime_blocks: 1,
-            thinktime_iotime_us: 0,
             iodepth: 1,
-            latency_goal: LatencyGoal::default(),
-            logs: LogChoice::default(),
-            fdp: false,
-            dataplacement: None,
-            plid_select: PlacementSelection::RoundRobin,
-            plids: Vec::new(),
-            dp_scheme: Vec::new(),
-            kb_base: KbBase::Binary,
-            given: Vec::new(),
             place: FileLine::new(file, 0),
+            ..Self::default()
         }
     }
 

@@ -121,7 +121,7 @@ impl SectionReader<'_> {
     fn read(&mut self, text: &str, file: &str) {
         let file: Arc<str> = Arc::from(file);
         for (index, raw) in text.lines().enumerate() {
-            let line = strip(raw);
+            let line = raw.split([';', '#']).next().unwrap_or("").trim();
             let place = FileLine { file: Arc::clone(&file), line: index + 1 };
             if line.is_empty() {
                 continue;
@@ -228,9 +228,4 @@ impl SectionReader<'_> {
         assert_eq!(closed, Some(path), "another file ends than the included one");
         Ok(())
     }
-}
-
-/// A line without its comment and surrounding blanks.
-fn strip(line: &str) -> &str {
-    line.split([';', '#']).next().unwrap_or("").trim()
 }

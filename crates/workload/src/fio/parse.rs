@@ -47,19 +47,17 @@ impl JobFile {
     /// The given options without effect here, with the reason, in the order of the manual.
     pub fn without_effect(&self) -> Vec<(&'static FioOption, &'static str)> {
         let reason = |option: &'static FioOption| {
-            let given = self.jobs.iter().filter(|job| job.is_given(option.name));
+            let given = self.jobs.iter().filter(|job| job.is_given(option.name()));
             let given: Vec<&Job> = given.collect();
             if given.is_empty() {
                 return None;
             }
-            let why = if option.is_silent() { Some(option.help) } else { idle_reason(option.name, &given) };
+            let why = if option.is_silent() { Some(option.help) } else { idle_reason(option.name(), &given) };
             Some((option, why?))
         };
         super::options().iter().filter_map(reason).collect()
     }
-}
 
-impl JobFile {
     /// True if the first job that ends also ends other jobs (`exitall`).
     pub fn exits_all(&self) -> bool {
         self.jobs.iter().any(|job| job.exitall)
@@ -77,7 +75,7 @@ impl JobFile {
         let mut pretended = Vec::new();
         if timed {
             let options = self.without_effect().into_iter().map(|(option, _)| option);
-            pretended.extend(options.filter(|option| option.is_pretended()).map(|option| option.name));
+            pretended.extend(options.filter(|option| option.is_pretended()).map(|option| option.name()));
         } else if self.jobs.iter().any(|job| job.runtime_us > 0 && !job.time_based) {
             pretended.push("runtime");
         }
@@ -264,13 +262,13 @@ fn set(job: &mut Job, line: &OptionLine, surroundings: &IncludeContext<'_>) -> R
                 Some(value) => resolve(value, option, job.kb_base, surroundings)?,
                 None if matches!(option.kind, OptionKind::Flag | OptionKind::FlagOrName) => String::new(),
                 None => {
-                    return Err(OptionError::new("the option needs a value", format!("Write {}=...", option.name)));
+                    return Err(OptionError::new("the option needs a value", format!("Write {}=...", option.name())));
                 }
             };
             set(job, &value)?;
         }
     }
-    Ok(option.name)
+    Ok(option.name())
 }
 
 /// Replaces variables and expressions in a value by their results.
@@ -281,7 +279,7 @@ fn resolve(
     surroundings: &IncludeContext<'_>,
 ) -> Result<String, OptionError> {
     let value = surroundings.substitute(value)?;
-    if option.name == "filename" {
+    if option.name() == "filename" {
         return Ok(value);
     }
     if value.contains('$') {
@@ -518,7 +516,7 @@ mod tests {
         let places: Vec<&str> = error.lines().map(|line| line.split(": ").next().unwrap()).collect();
         assert_eq!(places, ["test.fio:2", "test.fio:4", "test.fio:7", "test.fio:9"], "{error}");
         let file = parse("[global]\nioengine=libaio\n[a]\nfsync=1\nbs=8k\n", "test.fio").unwrap();
-        let silent: Vec<&str> = file.without_effect().iter().map(|(option, _)| option.name).collect();
+        let silent: Vec<&str> = file.without_effect().iter().map(|(option, _)| option.name()).collect();
         assert_eq!(silent, ["ioengine", "fsync"]);
     }
 
@@ -526,7 +524,7 @@ mod tests {
     fn options_that_other_options_leave_nothing_to_do_are_without_effect() {
         let idle = |text: &str| {
             let file = parse(text, "test.fio").unwrap();
-            let names = file.without_effect().into_iter().map(|(option, _)| option.name);
+            let names = file.without_effect().into_iter().map(|(option, _)| option.name());
             names.collect::<Vec<_>>()
         };
         assert_eq!(idle("[a]\nrw=randwrite\nrwmixread=70\n"), ["rwmixread"]);

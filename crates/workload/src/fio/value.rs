@@ -16,10 +16,11 @@ pub type PerDirection<T> = [T; 3];
 
 /// `kb_base`, the meaning of `k`. By default fio swaps the two families of suffixes, so that `4k`
 /// is 4096 and `4kib` is 4000.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KbBase {
     /// `k` is 1024, `kib` is 1000 (fio's default).
+    #[default]
     Binary,
     /// `k` is 1000, `kib` is 1024.
     Decimal,
@@ -52,6 +53,12 @@ pub enum Amount {
     Bytes(u64),
     /// Percent, 0..=100.
     Percent(u32),
+}
+
+impl Default for Amount {
+    fn default() -> Amount {
+        Amount::Bytes(0)
+    }
 }
 
 /// Splits a text into the value of its digits and its suffix in lower case.

@@ -34,7 +34,6 @@ pub enum BlkparseAction {
 }
 
 /// Parses the output of blkparse.
-#[derive(Debug)]
 pub(super) struct Blkparse {
     action: u8,
     identity: ProcessIdentity,
@@ -118,7 +117,7 @@ impl Blkparse {
         self.now_ns = self.began_ns.checked_add(since).ok_or(TIME)?;
         record.time_ns = self.now_ns;
         record.volume = self.devices.number(device)?;
-        let name = trim(fields.rest());
+        let name = trim(fields.rest);
         let name = name.strip_prefix(b"[").and_then(|name| name.strip_suffix(b"]"));
         let name = name.filter(|name| self.identity == ProcessIdentity::Name && !name.is_empty());
         record.process = self.processes.number(name.unwrap_or(process))?;

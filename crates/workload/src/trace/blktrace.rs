@@ -61,7 +61,6 @@ const _: () =
     assert!(HEADER_BYTES + u16::MAX as usize <= super::input::BUFFER_BYTES, "the largest event fits in the buffer");
 
 /// Parses events.
-#[derive(Debug)]
 pub(super) struct Blktrace {
     action: u32,
     identity: ProcessIdentity,

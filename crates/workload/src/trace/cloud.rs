@@ -24,7 +24,6 @@ pub(super) enum CloudFormat {
 }
 
 /// Parser of one of the traces.
-#[derive(Debug)]
 pub(super) struct CloudTrace {
     cloud: CloudFormat,
     volumes: IdentityNames,
@@ -49,7 +48,7 @@ impl CloudTrace {
     #[inline]
     pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<TraceRecord>, FieldProblem> {
         let is_first = std::mem::take(&mut self.at_first_line);
-        if line.is_empty() || is_first && is_header(line) {
+        if line.is_empty() || is_first && line[0].is_ascii_alphabetic() {
             return Ok(None);
         }
         match self.cloud {
@@ -62,7 +61,7 @@ impl CloudTrace {
     fn msr(&mut self, mut fields: Fields) -> Result<Option<TraceRecord>, FieldProblem> {
         let time = fields.number_before(b',').and_then(|time| time.checked_mul(FILETIME_NS));
         let time = time.ok_or(TIME)?;
-        let from_host = fields.rest();
+        let from_host = fields.rest;
         let host = fields.text_before(b',').ok_or(FieldProblem::missing("the host name"))?;
         let disk = fields.text_before(b',').ok_or(FieldProblem::missing("the disk number"))?;
         let volume = &from_host[..host.len() + 1 + disk.len()];
@@ -74,7 +73,7 @@ impl CloudTrace {
         let offset = fields.number_before(b',').ok_or(OFFSET)?;
         let bytes = fields.number_before(b',').ok_or(LENGTH)?;
         // A truncated line has no response time.
-        if fields.is_empty() {
+        if fields.rest.is_empty() {
             return Err(FieldProblem::missing("the response time"));
         }
         let latency = fields.last_number().and_then(|time| time.checked_mul(FILETIME_NS));
@@ -114,7 +113,7 @@ impl CloudTrace {
             Some(b"1") => RequestOperation::Write,
             _ => return Err(FieldProblem::new("the I/O type", "0 (read) or 1 (write)")),
         };
-        let volume = fields.rest();
+        let volume = fields.rest;
         if volume.is_empty() {
             return Err(FieldProblem::missing("the volume"));
         }
@@ -135,10 +134,6 @@ impl CloudTrace {
         let volume = self.volumes.number(volume)?;
         Ok(Some(TraceRecord { time_ns, volume, ..record }))
     }
-}
-
-fn is_header(line: &[u8]) -> bool {
-    line.first().is_some_and(u8::is_ascii_alphabetic)
 }
 
 /// Guesses the trace from a line.

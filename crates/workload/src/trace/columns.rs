@@ -33,7 +33,6 @@ pub struct ColumnSettings {
     pub delimiter: Delimiter,
     /// True if the first line of each file holds column names. Default is true if a column is given
     /// by name.
-    #[serde(default)]
     pub header: Option<bool>,
     /// Address of the first byte.
     pub offset: AmountColumn,
@@ -42,19 +41,14 @@ pub struct ColumnSettings {
     /// Operation of the request.
     pub operation: OperationColumn,
     /// Issue time. Without it all times are 0.
-    #[serde(default)]
     pub time: Option<TimeColumn>,
     /// Disk or volume. Without it all requests are of one volume.
-    #[serde(default)]
     pub volume: Option<ColumnReference>,
     /// Process. Without it all requests are of one process.
-    #[serde(default)]
     pub process: Option<ColumnReference>,
     /// File of a file system. Without it all requests are of one file.
-    #[serde(default)]
     pub file: Option<ColumnReference>,
     /// Placement index, empty, or `-`.
-    #[serde(default)]
     pub placement: Option<ColumnReference>,
 }
 
@@ -249,7 +243,6 @@ const _: () = assert!(FILE + 1 == ROLES, "the last role has the last index");
 pub(super) const COLUMNS_MAX: usize = 1024;
 
 /// Parses lines of columns.
-#[derive(Debug)]
 pub(super) struct ColumnParser {
     settings: ColumnSettings,
     /// Column numbers, from 0, with their roles, in ascending order.
@@ -450,9 +443,7 @@ impl ColumnSettings {
             _ => unreachable!("there are {ROLES} roles"),
         }
     }
-}
 
-impl ColumnSettings {
     /// Highest column number in the settings, from 1.
     pub(super) fn last_number(&self) -> usize {
         let numbers = (0..ROLES).filter_map(|role| match self.column(role) {

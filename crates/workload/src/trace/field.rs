@@ -10,7 +10,8 @@ const MISSING: &str = "";
 pub(super) struct FieldProblem {
     field: &'static str,
     wanted: &'static str,
-    of_file: bool,
+    /// True if skipping the line does not help.
+    pub(super) of_file: bool,
 }
 
 impl FieldProblem {
@@ -27,11 +28,6 @@ impl FieldProblem {
     /// Creates an error that makes the whole file unreadable.
     pub(super) const fn whole_file(field: &'static str, wanted: &'static str) -> FieldProblem {
         FieldProblem { field, wanted, of_file: true }
-    }
-
-    /// True if skipping the line does not help.
-    pub(super) fn is_of_file(&self) -> bool {
-        self.of_file
     }
 }
 
@@ -52,25 +48,14 @@ pub(super) const SECTOR_BYTES: u64 = 512;
 const SAFE_DIGITS: usize = 19;
 
 /// Remaining text of a line.
-#[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a> {
-    rest: &'a [u8],
+    pub(super) rest: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
     /// Starts with the whole line.
     pub(super) fn new(line: &'a [u8]) -> Fields<'a> {
         Fields { rest: line }
-    }
-
-    /// True if no text is left.
-    pub(super) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    /// Returns the remaining text.
-    pub(super) fn rest(&self) -> &'a [u8] {
-        self.rest
     }
 
     /// Consumes the next digits as a number. Consumes no text if the digits are missing or too
@@ -259,7 +244,7 @@ mod tests {
                 let mut fields = Fields::new(&line);
                 if !next.is_ascii_digit() {
                     assert_eq!(fields.number(), wanted, "{}", line.escape_ascii());
-                    assert_eq!(fields.rest().len(), if wanted.is_some() { 8 } else { line.len() });
+                    assert_eq!(fields.rest.len(), if wanted.is_some() { 8 } else { line.len() });
                 }
             }
             assert_eq!(number(&text.as_bytes()[..count]), wanted, "{text}");

@@ -46,7 +46,6 @@ impl TraceFormat {
     }
 }
 
-#[derive(Debug)]
 pub(super) enum TraceParser {
     Iolog(IologParser),
     Blkparse(Blkparse),
@@ -171,7 +170,7 @@ impl TraceParser {
     pub(super) fn frame(&self) -> RecordFraming {
         match self {
             TraceParser::Blktrace(_) => RecordFraming::Events,
-            TraceParser::Vscsi(vscsi) => RecordFraming::Records(vscsi.record_bytes()),
+            TraceParser::Vscsi(vscsi) => RecordFraming::Records(vscsi.version.record_bytes()),
             TraceParser::OracleGeneral(_) => RecordFraming::Records(objects::ObjectRequest::RECORD_BYTES),
             _ => RecordFraming::Lines,
         }

@@ -33,7 +33,6 @@ const MAGIC_BYTES: u64 = 5;
 /// Position of the magic of a tar archive.
 const TAR_MAGIC_AT: usize = 257;
 
-#[derive(Debug, Clone, Copy)]
 enum Compression {
     Gzip,
     Zstd,

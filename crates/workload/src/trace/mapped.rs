@@ -110,7 +110,7 @@ pub(super) struct MappedTrace {
 
 /// Position in a kept trace.
 pub(super) struct MappedTraceCursor {
-    trace: Arc<MappedTrace>,
+    pub(super) trace: Arc<MappedTrace>,
     next_group: usize,
     next_request: usize,
 }
@@ -118,10 +118,6 @@ pub(super) struct MappedTraceCursor {
 impl MappedTraceCursor {
     pub(super) fn new(trace: Arc<MappedTrace>) -> MappedTraceCursor {
         MappedTraceCursor { trace, next_group: 0, next_request: 0 }
-    }
-
-    pub(super) fn trace(&self) -> &MappedTrace {
-        &self.trace
     }
 
     /// Calls `take` with the requests of the next group, as records on the drive. The cursor returns
@@ -304,16 +300,12 @@ pub(super) struct MappedTraceWriter {
     number: u64,
     trace: MappedTrace,
     has_trims: bool,
-    is_too_large: bool,
+    /// True if the trace cannot be kept.
+    pub(super) is_too_large: bool,
     group_requests: u32,
 }
 
 impl MappedTraceWriter {
-    /// True if the trace cannot be kept.
-    pub(super) fn is_too_large(&self) -> bool {
-        self.is_too_large
-    }
-
     #[inline]
     pub(super) fn add(&mut self, record: &TraceRecord, offset_bytes: u64, bytes: u32) {
         if self.trace.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK_REQUESTS) {

@@ -64,11 +64,7 @@ struct UnitSample {
 pub(super) struct TooManyUnits;
 
 impl AddressMap {
-    pub(super) fn new(
-        settings: &TraceSettings,
-        target: &WorkloadTarget,
-        seed: u64,
-    ) -> Result<AddressMap, WorkloadError> {
+    pub(super) fn new(settings: &TraceSettings, target: &WorkloadTarget, seed: u64) -> Result<Self, WorkloadError> {
         let unit_bytes = target.unit_bytes();
         let units = target.capacity_bytes() / unit_bytes;
         let full_units = target.device_bytes / unit_bytes;
@@ -104,7 +100,7 @@ impl AddressMap {
     pub(super) fn touched_units(&self) -> u64 {
         match &self.rule {
             MappingRule::Modulo { touched, .. } | MappingRule::Scale { touched, .. } => touched.len(),
-            MappingRule::Compact(numbers, _) => numbers.count().into(),
+            MappingRule::Compact(numbers, _) => numbers.count.into(),
         }
     }
 

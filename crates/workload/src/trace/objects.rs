@@ -167,7 +167,6 @@ impl OracleGeneral {
 }
 
 /// Parses Mooncake's lines.
-#[derive(Debug)]
 pub(super) struct MooncakeParser {
     block_bytes: u32,
     /// Blocks by their hashes.
@@ -175,7 +174,6 @@ pub(super) struct MooncakeParser {
     pass: u32,
 }
 
-#[derive(Debug, Clone, Copy)]
 struct TokenBlock {
     /// Number of blocks before this one, which gives its position.
     number: u32,

@@ -241,13 +241,13 @@ impl TraceReader {
                 }
             };
             self.waiting.clear();
-            if self.skip_bad_lines && !problem.is_of_file() {
+            if self.skip_bad_lines && !problem.of_file {
                 self.bad_lines += 1;
                 continue;
             }
             let problem = match self.parser.frame() {
                 RecordFraming::Lines => {
-                    let remedy = if problem.is_of_file() { "" } else { SKIP };
+                    let remedy = if problem.of_file { "" } else { SKIP };
                     format!("{problem}. {}{remedy}", shown("The line", line))
                 }
                 _ => problem.to_string(),

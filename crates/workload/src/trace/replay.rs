@@ -289,11 +289,6 @@ impl TraceSource {
         Ok(true)
     }
 
-    /// True if the next group is an error.
-    fn is_failed_next(&self) -> bool {
-        self.mapped == self.records.len() && self.failed.is_some()
-    }
-
     fn map_group(&mut self) -> Result<bool, WorkloadError> {
         let (before, ready_before, bad_lines_before) = (self.read, self.ready.len(), self.reader.bad_lines());
         if self.mapped == self.records.len() {
@@ -344,7 +339,7 @@ impl TraceSource {
             last_ns: read.last_ns,
             bytes_read: read.bytes_read,
         });
-        if writer.is_too_large() || self.failed.is_some() {
+        if writer.is_too_large || self.failed.is_some() {
             self.origin = RequestOrigin::Files(None);
         }
     }
@@ -357,7 +352,7 @@ impl TraceSource {
             let TraceRecord { operation, offset_bytes, bytes, .. } = record;
             ready.push((IoRequest { stream: 0, operation, offset_bytes, bytes, placement }, Arrival::default()));
         });
-        let begun_ns = cursor.trace().pass_ns.saturating_mul(self.read.passes);
+        let begun_ns = cursor.trace.pass_ns.saturating_mul(self.read.passes);
         let is_pass_over = cursor.is_at_start();
         self.requests_of_pass += u64::from(group.requests);
         self.read.add_group(&group, begun_ns);
@@ -528,7 +523,8 @@ impl RequestSource for TraceSource {
         }
         self.ready.drain(..std::mem::take(&mut self.next_ready));
         let units_most = self.current.units_named + UNITS_AHEAD;
-        while self.ready.len() < limit && self.read.units_named < units_most && !self.is_failed_next() {
+        let is_failed = |trace: &TraceSource| trace.mapped == trace.records.len() && trace.failed.is_some();
+        while self.ready.len() < limit && self.read.units_named < units_most && !is_failed(self) {
             if !self.read_group().expect("the next group is no error") {
                 break;
             }

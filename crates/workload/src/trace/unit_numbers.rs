@@ -64,7 +64,7 @@ pub(super) struct UnitNumbers {
     /// Linear probing. A power of two, at most three quarters occupied.
     slots: Box<[PieceSlot]>,
     numbers: Vec<[u32; PIECE_UNITS as usize]>,
-    count: u32,
+    pub(super) count: u32,
     /// The last piece that was looked up, which usually comes next, too.
     last: (u64, u32),
     /// Built by the first trim.
@@ -81,11 +81,6 @@ impl UnitNumbers {
             last: (u64::MAX, PieceSlot::FREE),
             present: None,
         }
-    }
-
-    /// Number of touched units.
-    pub(super) fn count(&self) -> u32 {
-        self.count
     }
 
     #[inline]
@@ -309,9 +304,9 @@ mod tests {
                 assert_eq!(found, wanted);
             }
         }
-        assert_eq!(u64::from(numbers.count()), model.len() as u64);
+        assert_eq!(u64::from(numbers.count), model.len() as u64);
         assert!(numbers.slots.len() >= 1 << 15 && numbers.numbers.len() * 4 <= numbers.slots.len() * 3);
-        let (room, new) = (numbers.count().into(), u64::from(u32::MAX));
+        let (room, new) = (numbers.count.into(), u64::from(u32::MAX));
         assert!(
             !numbers.number(0, new..new + 1, room, |_, _, _| panic!("it has no number")),
             "there is no room for more"

@@ -23,9 +23,8 @@ use super::record::TraceRecord;
 use crate::RequestOperation;
 
 /// Parses records of both versions.
-#[derive(Debug)]
 pub(super) struct Vscsi {
-    version: VscsiVersion,
+    pub(super) version: VscsiVersion,
     /// Number of this file, from 0.
     volume: u32,
     begun: bool,
@@ -42,7 +41,7 @@ const MICROSECOND_NS: u64 = 1000;
 impl VscsiVersion {
     const ALL: [VscsiVersion; 2] = [VscsiVersion::One, VscsiVersion::Two];
 
-    fn record_bytes(self) -> usize {
+    pub(super) fn record_bytes(self) -> usize {
         match self {
             VscsiVersion::One => 32,
             VscsiVersion::Two => 40,
@@ -84,10 +83,6 @@ impl Vscsi {
 
     pub(super) fn begin_pass(&mut self) {
         (self.volume, self.begun) = (0, false);
-    }
-
-    pub(super) fn record_bytes(&self) -> usize {
-        self.version.record_bytes()
     }
 
     pub(super) fn parse(&mut self, record: &[u8]) -> Result<Option<TraceRecord>, FieldProblem> {

@@ -23,7 +23,8 @@ pub(super) fn digest(digest: u64, unit: u64) -> u64 {
 pub(super) struct Lookahead {
     source: Box<dyn RequestSource>,
     unit_bytes: u64,
-    horizon: u64,
+    /// Length of the lookahead, in units written.
+    pub(super) horizon: u64,
     chunk_writes: u64,
     /// Number of each unit's last write, from 1, or 0 for a unit without data.
     written: Vec<u64>,
@@ -43,12 +44,7 @@ pub(super) struct Lookahead {
 }
 
 impl Lookahead {
-    pub(super) fn new(
-        source: Box<dyn RequestSource>,
-        target: &WorkloadTarget,
-        horizon: u64,
-        folder: &Path,
-    ) -> Lookahead {
+    pub(super) fn new(source: Box<dyn RequestSource>, target: &WorkloadTarget, horizon: u64, folder: &Path) -> Self {
         assert!(2 * horizon < 1 << LIFETIME_BITS, "lifetimes have {LIFETIME_BITS} bits");
         let chunk_writes = horizon.div_ceil(CHUNKS).clamp(CHUNK_MIN, CHUNK_MAX);
         // One more is being taken and one more is begun, and neither is aligned to the horizon.
@@ -69,11 +65,6 @@ impl Lookahead {
             taken: 0,
             digests: std::collections::VecDeque::new(),
         }
-    }
-
-    /// Length of the lookahead, in units written.
-    pub(super) fn horizon(&self) -> u64 {
-        self.horizon
     }
 
     /// Lifetimes of the next writes, in order, and the digest of their units. Twice the horizon

@@ -123,7 +123,7 @@ impl Oracle {
     fn learn(&mut self) -> Result<(), WorkloadError> {
         let (lifetimes, digest) = self.lookahead.next_chunk()?;
         let boundaries = grouping::boundaries(&lifetimes, self.group_count.into());
-        let horizon = self.lookahead.horizon();
+        let horizon = self.lookahead.horizon;
         self.beyond += lifetimes.iter().filter(|lifetime| **lifetime > horizon).count() as u64;
         self.total += lifetimes.len() as u64;
         self.known += lifetimes.len() as u64;

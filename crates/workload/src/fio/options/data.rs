@@ -30,12 +30,11 @@ const VERIFY_METHODS: [&str; 19] = [
 ];
 
 pub(super) static OPTIONS: &[FioOption] = &[
-    active_option("fdp", "", OptionKind::Bool, "writes have a placement identifier", |job, value| {
+    active_option("fdp", OptionKind::Bool, "writes have a placement identifier", |job, value| {
         set(switch(value), &mut job.fdp)
     }),
     active_option(
-        "dataplacement",
-        "data_placement",
+        "dataplacement data_placement",
         OptionKind::Text,
         "none, fdp (like fdp=1) or streams (the stream is used as the placement index)",
         |job, value| {
@@ -46,15 +45,13 @@ pub(super) static OPTIONS: &[FioOption] = &[
         },
     ),
     active_option(
-        "plids",
-        "fdp_pli",
+        "plids fdp_pli",
         OptionKind::Text,
         "indices into the drive's list of placements, for example `0,2,4-6`. The default is all of them",
         set_plids,
     ),
     active_option(
-        "plid_select",
-        "fdp_pli_select",
+        "plid_select fdp_pli_select",
         OptionKind::Text,
         "roundrobin (default), random or scheme",
         |job, value| {
@@ -65,7 +62,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "dp_scheme",
-        "",
         OptionKind::Text,
         "file of lines `start,end,index` for plid_select=scheme. The first range with the start of a write gives \
          its index, else 0. The path is tried as given, then beside the job file",
@@ -73,7 +69,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "filename",
-        "",
         OptionKind::Text,
         "one target. Its name is part of the seed of zipf, pareto and normal, as in fio",
         |job, value| {
@@ -85,8 +80,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         },
     ),
     active_option(
-        "nrfiles",
-        "nr_files",
+        "nrfiles nr_files",
         OptionKind::Number,
         "only 1, because the target is one region of the drive",
         |job, value| {
@@ -98,14 +92,12 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "kb_base",
-        "",
         OptionKind::Number,
         "with 1024 (default), k is 1024 and kib is 1000, as in fio. With 1000 it is the reverse",
         |job, value| set(choice(value, &[("1024", KbBase::Binary), ("1000", KbBase::Decimal)]), &mut job.kb_base),
     ),
     active_option(
         "zonemode",
-        "",
         OptionKind::Text,
         "none or strided. Strided issues `zonesize` bytes in a zone of `zonerange` bytes, skips `zoneskip` bytes, \
          and continues with the next zone",
@@ -119,18 +111,17 @@ pub(super) static OPTIONS: &[FioOption] = &[
             set(choice(value, &[("none", false), ("strided", true)]), &mut job.strides)
         },
     ),
-    active_option("zonesize", "", OptionKind::Size, "bytes issued in each zone of zonemode=strided", |job, value| {
+    active_option("zonesize", OptionKind::Size, "bytes issued in each zone of zonemode=strided", |job, value| {
         set(number(value, job.kb_base), &mut job.zone_size)
     }),
-    active_option("zonerange", "", OptionKind::Size, "length of a zone. The default is `zonesize`", |job, value| {
+    active_option("zonerange", OptionKind::Size, "length of a zone. The default is `zonesize`", |job, value| {
         set(number(value, job.kb_base), &mut job.zone_range)
     }),
-    active_option("zoneskip", "", OptionKind::Size, "bytes between two zones", |job, value| {
+    active_option("zoneskip", OptionKind::Size, "bytes between two zones", |job, value| {
         set(number(value, job.kb_base), &mut job.zone_skip)
     }),
     active_option(
         "write_mode",
-        "",
         OptionKind::Text,
         "commands that replace writes: write, zeroes (a write, or a trim with `deac`), verify (a read) or uncor (no \
          effect, only with others). `write/40:zeroes/60` gives the percent of each",
@@ -138,26 +129,23 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "sg_write_mode",
-        "",
         OptionKind::Text,
         "commands that replace writes: write, write_and_verify and write_same (writes), or verify and \
          verify_bytchk_... (reads)",
         set_sg_write_mode,
     ),
-    active_option("deac", "", OptionKind::Bool, "with 1, `write_mode=zeroes` trims", |job, value| {
+    active_option("deac", OptionKind::Bool, "with 1, `write_mode=zeroes` trims", |job, value| {
         set(switch(value), &mut job.deallocates)
     }),
     active_option(
         "num_range",
-        "",
         OptionKind::Number,
         "ranges of one trim, which become consecutive trims here. `number_ios` counts them as one",
         |job, value| set(number_in(value, job.kb_base, 1, 256), &mut job.ranges_per_trim),
     ),
-    active_option("file_service_type", "", OptionKind::Text, "any value, because there is one target", |_, _| Ok(())),
+    active_option("file_service_type", OptionKind::Text, "any value, because there is one target", |_, _| Ok(())),
     active_option(
         "verify",
-        "",
         OptionKind::Text,
         "any of fio's checksums, or 0 or none for off. The writes of a pass are read back after it, in fio's order \
          and sizes. Data is not compared, because the model stores none",
@@ -170,31 +158,27 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "verify_pattern",
-        "",
         OptionKind::Text,
         "any value. It switches verify on, as in fio. The pattern itself has no effect",
         |job, _| set(Ok(true), &mut job.verify),
     ),
-    active_option("do_verify", "", OptionKind::Bool, "with 0, nothing is read back", |job, value| {
+    active_option("do_verify", OptionKind::Bool, "with 0, nothing is read back", |job, value| {
         set(switch(value), &mut job.do_verify)
     }),
     active_option(
         "verify_backlog",
-        "",
         OptionKind::Number,
         "number of writes after which they are read back before the pass continues",
         |job, value| set(number(value, job.kb_base), &mut job.verify_backlog),
     ),
     active_option(
         "verify_backlog_batch",
-        "",
         OptionKind::Number,
         "number of writes that are then read back. The default is verify_backlog",
         |job, value| set(number(value, job.kb_base), &mut job.verify_backlog_batch),
     ),
     active_option(
         "write_bw_log",
-        "",
         OptionKind::FlagOrName,
         "each request's bandwidth goes to NAME_bw.N.log in fio's format. NAME is the value or the job's name, N is \
          fio's instance number. It needs `warp run` of this file on a device with timing",
@@ -202,7 +186,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "write_lat_log",
-        "",
         OptionKind::FlagOrName,
         "like write_bw_log, with latencies in NAME_lat.N.log and NAME_clat.N.log. NAME_slat.N.log has zeros, \
          because submission takes no time",
@@ -210,38 +193,29 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "write_iops_log",
-        "",
         OptionKind::FlagOrName,
         "like write_bw_log, with requests in NAME_iops.N.log",
         |job, value| set(Ok(Some(value.to_owned())), &mut job.logs.requests),
     ),
     active_option(
         "log_avg_msec",
-        "",
         OptionKind::Number,
         "window of these logs, milliseconds. They have a line per direction and window instead of a line per request",
         |job, value| set(number_in(value, job.kb_base, 0, u64::from(u32::MAX)), &mut job.logs.window_ms),
     ),
     active_option(
         "log_offset",
-        "",
         OptionKind::Bool,
         "the lines contain the request's offset on the drive",
         |job, value| set(switch(value), &mut job.logs.with_offset),
     ),
-    active_option(
-        "per_job_logs",
-        "",
-        OptionKind::Bool,
-        "only 1, because each instance has its own files",
-        |_, value| {
-            if switch(value)? {
-                return Ok(());
-            }
-            Err(OptionError::new(
-                "one log file for several instances is not supported",
-                "Remove it. Each instance has its own files",
-            ))
-        },
-    ),
+    active_option("per_job_logs", OptionKind::Bool, "only 1, because each instance has its own files", |_, value| {
+        if switch(value)? {
+            return Ok(());
+        }
+        Err(OptionError::new(
+            "one log file for several instances is not supported",
+            "Remove it. Each instance has its own files",
+        ))
+    }),
 ];

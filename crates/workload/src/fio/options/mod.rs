@@ -82,10 +82,8 @@ pub enum Effect {
 /// One option of fio.
 #[derive(Clone, Copy)]
 pub struct FioOption {
-    /// fio's name.
-    pub name: &'static str,
-    /// fio's aliases of the option, separated by spaces.
-    pub aliases: &'static str,
+    /// fio's name and its aliases, separated by spaces or `=`.
+    names: &'static str,
     /// Form of the value.
     pub kind: OptionKind,
     /// Meaning of the option in the lab, or the reason for having none.
@@ -96,13 +94,12 @@ pub struct FioOption {
 
 /// Row of an option that shapes the workload.
 const fn active_option(
-    name: &'static str,
-    aliases: &'static str,
+    names: &'static str,
     kind: OptionKind,
     help: &'static str,
     set: fn(&mut Job, &str) -> Result<(), OptionError>,
 ) -> FioOption {
-    FioOption { name, aliases, kind, help, effect: Effect::Active(set) }
+    FioOption { names, kind, help, effect: Effect::Active(set) }
 }
 
 /// All options, in the order of the manual.
@@ -175,7 +172,12 @@ impl FioOption {
 
     /// Name and aliases.
     fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
-        std::iter::once(self.name).chain(self.aliases.split_whitespace())
+        self.names.split([' ', '='])
+    }
+
+    /// fio's name.
+    pub fn name(&self) -> &'static str {
+        self.names().next().expect("an option has a name")
     }
 
     /// Name and aliases in Markdown.

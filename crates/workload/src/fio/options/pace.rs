@@ -10,37 +10,31 @@ use crate::fio::value::{
 pub(super) static OPTIONS: &[FioOption] = &[
     active_option(
         "rate",
-        "",
         OptionKind::PerDirection,
         "bytes per second. They set the job's share among the jobs that run with it",
         |job, value| {
-            let base = job.kb_base;
-            numbers_per_direction(value, &mut job.rate, |part| number_in(part, base, 1, u64::MAX).map(Some))
+            numbers_per_direction(value, &mut job.rate, |part| number_in(part, job.kb_base, 1, u64::MAX).map(Some))
         },
     ),
     active_option(
         "rate_iops",
-        "",
         OptionKind::PerDirection,
         "requests per second. They set the job's share among the jobs that run with it",
         |job, value| {
-            let base = job.kb_base;
             numbers_per_direction(value, &mut job.rate_iops, |part| {
-                number_in(part, base, 1, u64::from(u32::MAX)).map(Some)
+                number_in(part, job.kb_base, 1, u64::from(u32::MAX)).map(Some)
             })
         },
     ),
     active_option(
         "rate_process",
-        "",
         OptionKind::Text,
         "linear (default) or poisson. With poisson, requests of a job with a rate arrive at random times, with the \
          same mean. It needs a device with timing",
         |job, value| set(choice(value, &[("linear", false), ("poisson", true)]), &mut job.poisson),
     ),
     active_option(
-        "steadystate",
-        "ss",
+        "steadystate ss",
         OptionKind::Text,
         "the run continues until its write amplification is steady, as with `--steady-state`. The criterion and \
          limit themselves have no effect",
@@ -57,41 +51,31 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "rate_ignore_thinktime",
-        "",
         OptionKind::Bool,
         "a job with `rate` does not catch up after `thinktime`",
         |job, value| set(switch(value), &mut job.rate_ignore_thinktime),
     ),
-    active_option(
-        "flow",
-        "",
-        OptionKind::Number,
-        "requests relative to the other jobs that run with it",
-        |job, value| {
-            job.flow = Some(number_in(value, job.kb_base, 0, 1000)?).filter(|flow| *flow > 0);
-            Ok(())
-        },
-    ),
-    active_option("flow_id", "", OptionKind::Number, "jobs that run together need the same value", |job, value| {
+    active_option("flow", OptionKind::Number, "requests relative to the other jobs that run with it", |job, value| {
+        job.flow = Some(number_in(value, job.kb_base, 0, 1000)?).filter(|flow| *flow > 0);
+        Ok(())
+    }),
+    active_option("flow_id", OptionKind::Number, "jobs that run together need the same value", |job, value| {
         set(number(value, job.kb_base), &mut job.flow_id)
     }),
     active_option(
         "thinktime",
-        "",
         OptionKind::Time,
         "pause after each `thinktime_blocks` requests. It lowers the job's share as described above",
         |job, value| set(time_us(value, false), &mut job.thinktime_us),
     ),
     active_option(
         "thinktime_blocks",
-        "",
         OptionKind::Number,
         "requests between two pauses. The default is 1",
         |job, value| set(number_in(value, job.kb_base, 1, u64::from(u32::MAX)), &mut job.thinktime_blocks),
     ),
     active_option(
         "thinktime_iotime",
-        "",
         OptionKind::Time,
         "time between two pauses, in seconds without a suffix. With `thinktime_blocks`, the first of both counts. \
          Without timing it is the time of nominal requests",
@@ -99,14 +83,12 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "iodepth",
-        "",
         OptionKind::Number,
         "queue slots. Without rate and flow, requests are distributed in this proportion",
         |job, value| set(number_in(value, job.kb_base, 1, 65_536), &mut job.iodepth),
     ),
     active_option(
         "numjobs",
-        "",
         OptionKind::Number,
         "number of instances of the job, each with its own random numbers",
         |job, value| {
@@ -115,22 +97,19 @@ pub(super) static OPTIONS: &[FioOption] = &[
         },
     ),
     active_option(
-        "stonewall",
-        "wait_for_previous",
+        "stonewall wait_for_previous",
         OptionKind::Flag,
         "the job starts when all jobs before it have ended",
         |job, value| set(switch(value), &mut job.stonewall),
     ),
     active_option(
         "wait_for",
-        "",
         OptionKind::Text,
         "the job starts when all instances of this earlier job have ended. The name must be unique",
         |job, value| set(Ok(Some(value.to_owned())), &mut job.wait_for),
     ),
     active_option(
         "exitall",
-        "",
         OptionKind::Flag,
         "when a job ends, all jobs that run with it end too. One such job is enough. It has no effect on the last \
          group if the run limits the writes",
@@ -138,7 +117,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "exit_what",
-        "",
         OptionKind::Text,
         "jobs that end with exitall. group (default) and stonewall are the jobs that run together. all includes the \
          jobs behind a stonewall",
@@ -150,18 +128,16 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "latency_target",
-        "",
         OptionKind::Time,
         "searches for the deepest queue, up to `iodepth`, with requests no slower than this, as fio does. The job \
          measures one window there and ends. It needs a device with timing",
         |job, value| set(time_us(value, false), &mut job.latency_goal.target_us),
     ),
-    active_option("latency_window", "", OptionKind::Time, "duration of each depth of the search", |job, value| {
+    active_option("latency_window", OptionKind::Time, "duration of each depth of the search", |job, value| {
         set(time_us(value, false), &mut job.latency_goal.window_us)
     }),
     active_option(
         "latency_percentile",
-        "",
         OptionKind::Text,
         "percent of the requests within `latency_target`. At 100 (default), a slower request ends its window. At a \
          depth of 1 it ends the run with an error, as in fio",
@@ -175,14 +151,12 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "latency_run",
-        "",
         OptionKind::Bool,
         "with 1, the job continues the search after it has found a depth",
         |job, value| set(switch(value), &mut job.latency_goal.goes_on),
     ),
     active_option(
         "startdelay",
-        "",
         OptionKind::Time,
         "virtual time from the start of the group to the start of the job, or `1-2` for a random time per instance. \
          Devices without timing accept only 0",
@@ -193,7 +167,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "ramp_time",
-        "",
         OptionKind::Time,
         "virtual time at the start of the job that is not measured. It has no effect on devices without timing",
         |job, value| set(time_us(value, true), &mut job.ramp_time_us),

@@ -10,8 +10,7 @@ use crate::fio::value::{
 
 pub(super) static OPTIONS: &[FioOption] = &[
     active_option(
-        "rw",
-        "readwrite",
+        "rw readwrite",
         OptionKind::Text,
         "read, write, trim, rw (or readwrite), trimwrite, or one of them with rand in front. `randrw:8` draws an \
          address for each 8th request. `write:4k` leaves holes of 4k. `read:-8k` goes backwards",
@@ -31,49 +30,39 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "rw_sequencer",
-        "",
         OptionKind::Text,
         "addresses between two draws of `randrw:8`. sequential (default) continues, identical repeats the address",
         |job, value| set(choice(value, &[("sequential", false), ("identical", true)]), &mut job.repeats_address),
     ),
-    active_option("bs", "blocksize", OptionKind::PerDirection, "size of a request. The default is 4k", |job, value| {
-        let base = job.kb_base;
-        numbers_per_direction(value, &mut job.bs, |part| number_in(part, base, 1, u64::from(u32::MAX)))
+    active_option("bs blocksize", OptionKind::PerDirection, "size of a request. The default is 4k", |job, value| {
+        numbers_per_direction(value, &mut job.bs, |part| number_in(part, job.kb_base, 1, u64::from(u32::MAX)))
     }),
     active_option(
-        "bsrange",
-        "blocksize_range",
+        "bsrange blocksize_range",
         OptionKind::PerDirection,
         "range of random sizes, for example `1k-4k`, in multiples of the smallest",
-        |job, value| {
-            let base = job.kb_base;
-            per_direction(value, &mut job.bs_range, |part| parse_range(part, base).map(Some))
-        },
+        |job, value| per_direction(value, &mut job.bs_range, |part| parse_range(part, job.kb_base).map(Some)),
     ),
     active_option(
         "bssplit",
-        "",
         OptionKind::Text,
         "sizes and their percent of the requests, for example `4k/60:64k/40`. Up to three lists are for \
          reads,writes,trims. A direction with an empty list has `bs`",
         set_bssplit,
     ),
     active_option(
-        "ba",
-        "blockalign",
+        "ba blockalign",
         OptionKind::PerDirection,
         "alignment of random requests. The default is their size. Any other alignment switches the random map off, \
          as in fio",
         |job, value| {
-            let base = job.kb_base;
             numbers_per_direction(value, &mut job.blockalign, |part| {
-                number_in(part, base, 1, u64::from(u32::MAX)).map(Some)
+                number_in(part, job.kb_base, 1, u64::from(u32::MAX)).map(Some)
             })
         },
     ),
     active_option(
         "size",
-        "",
         OptionKind::SizeOrPercent,
         "size of the job's region and of one loop. The default is the rest of the drive after `offset`. A \
          percentage is of the whole drive",
@@ -85,7 +74,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "filesize",
-        "",
         OptionKind::Size,
         "end of the region, from the start of the drive. `size` then limits one loop",
         |job, value| {
@@ -99,30 +87,26 @@ pub(super) static OPTIONS: &[FioOption] = &[
         },
     ),
     active_option(
-        "offset",
-        "fileoffset",
+        "offset fileoffset",
         OptionKind::SizeOrPercent,
         "start of the region. A percentage is of the whole drive, rounded up to the smallest block",
         |job, value| set(amount(value, job.kb_base), &mut job.offset),
     ),
     active_option(
         "offset_align",
-        "",
         OptionKind::Size,
         "unit to which a percentage in `offset` is rounded up",
         |job, value| set(number_in(value, job.kb_base, 1, u64::from(u32::MAX)).map(Some), &mut job.offset_align),
     ),
     active_option(
         "offset_increment",
-        "",
         OptionKind::SizeOrPercent,
         "increment of `offset` for each further instance of `numjobs`. fio numbers the instances after the first \
          downwards",
         |job, value| set(amount(value, job.kb_base), &mut job.offset_increment),
     ),
     active_option(
-        "io_size",
-        "io_limit",
+        "io_size io_limit",
         OptionKind::SizeOrPercent,
         "total bytes to issue, if not `size`",
         |job, value| {
@@ -131,13 +115,12 @@ pub(super) static OPTIONS: &[FioOption] = &[
             Ok(())
         },
     ),
-    active_option("number_ios", "", OptionKind::Number, "number of requests after which a loop ends", |job, value| {
+    active_option("number_ios", OptionKind::Number, "number of requests after which a loop ends", |job, value| {
         job.number_ios = Some(number(value, job.kb_base)?).filter(|count| *count > 0);
         Ok(())
     }),
     active_option(
         "loops",
-        "",
         OptionKind::Number,
         "number of times that the job issues its `size`. Each loop repeats the same random numbers, as in fio, \
          unless `randseed` is given or `randrepeat=0`",
@@ -145,14 +128,12 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "time_based",
-        "",
         OptionKind::Flag,
         "the job repeats until the end of its `runtime`, or of the run on devices without timing",
         |job, value| set(switch(value), &mut job.time_based),
     ),
     active_option(
-        "runtime",
-        "timeout",
+        "runtime timeout",
         OptionKind::Time,
         "virtual time after `ramp_time` at which the job ends. Its value has no effect on devices without timing, \
          because they have no clock. `time_based` requires it",
@@ -160,7 +141,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "random_distribution",
-        "",
         OptionKind::Text,
         "random, zipf:theta, pareto:h, normal:deviation (with an optional `:center`), zoned:access/size:..., \
          zoned_abs:access/bytes:... or sequence:2,0,1. All but random may repeat a block at once",
@@ -168,14 +148,12 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     active_option(
         "random_sequence_stride",
-        "",
         OptionKind::Bool,
         "with 1, each pass of random_distribution=sequence begins behind the blocks of the previous one",
         |job, value| set(switch(value), &mut job.sequence_strides),
     ),
     active_option(
         "random_generator",
-        "",
         OptionKind::Text,
         "tausworthe or tausworthe64. fio's lfsr is refused",
         |job, value| {
@@ -190,39 +168,32 @@ pub(super) static OPTIONS: &[FioOption] = &[
         },
     ),
     active_option(
-        "randrepeat",
-        "allrandrepeat",
+        "randrepeat allrandrepeat",
         OptionKind::Bool,
         "with 0, each loop draws new random numbers. The first loop is the same in every run",
         |job, value| set(switch(value), &mut job.randrepeat),
     ),
-    active_option(
-        "randseed",
-        "",
-        OptionKind::Number,
-        "seed of all random numbers. The default is 0x89",
-        |job, value| set(number(value, job.kb_base).map(Some), &mut job.randseed),
-    ),
+    active_option("randseed", OptionKind::Number, "seed of all random numbers. The default is 0x89", |job, value| {
+        set(number(value, job.kb_base).map(Some), &mut job.randseed)
+    }),
     active_option(
         "norandommap",
-        "",
         OptionKind::Flag,
         "random requests may repeat a block. Without it, they access each block once per pass",
         |job, value| set(switch(value), &mut job.norandommap),
     ),
     active_option(
         "percentage_random",
-        "",
         OptionKind::PerDirection,
         "percent of a random job's requests that are random. The others continue at the end of the previous request",
         |job, value| {
-            let base = job.kb_base;
-            numbers_per_direction(value, &mut job.percentage_random, |part| Ok(number_in(part, base, 0, 100)? as u32))
+            numbers_per_direction(value, &mut job.percentage_random, |part| {
+                Ok(number_in(part, job.kb_base, 0, 100)? as u32)
+            })
         },
     ),
     active_option(
         "rwmixread",
-        "",
         OptionKind::Number,
         "percent of reads in rw and randrw. The default is 50",
         |job, value| {
@@ -230,7 +201,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
             Ok(())
         },
     ),
-    active_option("rwmixwrite", "", OptionKind::Number, "percent of writes in rw and randrw", |job, value| {
+    active_option("rwmixwrite", OptionKind::Number, "percent of writes in rw and randrw", |job, value| {
         job.rwmixread = 100 - number_in(value, job.kb_base, 0, 100)? as u32;
         Ok(())
     }),

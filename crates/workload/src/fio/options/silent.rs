@@ -133,8 +133,7 @@ const REFUSED_ENGINES: &[(&str, &str)] = &[
 /// Options without effect of which some values are refused.
 static CHECKED: &[FioOption] = &[
     FioOption {
-        name: "ioengine",
-        aliases: "",
+        names: "ioengine",
         kind: OptionKind::Text,
         help: "selects the engine of real fio. Engines without I/O to a drive, such as net, cpuio and filecreate, \
                are refused",
@@ -150,8 +149,7 @@ static CHECKED: &[FioOption] = &[
         }),
     },
     FioOption {
-        name: "fill_device",
-        aliases: "fill_fs",
+        names: "fill_device fill_fs",
         kind: OptionKind::Flag,
         help: "is the default without `size`. It is refused with `size`, and in random jobs that repeat blocks, \
                because they never fill the drive",
@@ -162,17 +160,9 @@ static CHECKED: &[FioOption] = &[
 /// All options without effect.
 pub(super) fn options() -> impl Iterator<Item = FioOption> {
     let of_reason = |&(help, options): &(&'static str, &'static str)| {
-        options.split_whitespace().map(move |option| {
-            let (name, aliases) = option.split_once('=').unwrap_or((option, ""));
-            FioOption {
-                name,
-                aliases,
-                // The values are not parsed, so the kind has no meaning.
-                kind: OptionKind::Flag,
-                help,
-                effect: Effect::None,
-            }
-        })
+        // The values are not parsed, so the kind has no meaning.
+        let silent = move |names| FioOption { names, kind: OptionKind::Flag, help, effect: Effect::None };
+        options.split_whitespace().map(silent)
     };
     CHECKED.iter().copied().chain(OPTIONS_BY_REASON.iter().flat_map(of_reason))
 }
