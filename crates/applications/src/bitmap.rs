@@ -1,7 +1,6 @@
 //! Bitmap with a fast search for the next set bit.
 
 /// A bitmap of fixed size.
-#[derive(Debug, Clone)]
 pub struct Bitmap {
     words: Vec<u64>,
     bits: usize,

@@ -18,7 +18,6 @@ const SINGLE_RANKS: u64 = 1_000;
 /// Number of ranks with weights summed one by one. The Euler-Maclaurin formula sums the rest.
 const SUMMED_RANKS: u64 = 10_000;
 
-#[derive(Debug)]
 pub(crate) struct RankDistribution {
     ranges: Vec<RankRange>,
 }
@@ -121,7 +120,6 @@ fn make_aliases(ranges: &mut [RankRange], weights: &[f64]) {
 const SIZE_CELLS: u64 = 1 << 14;
 
 /// Size distribution by quantile.
-#[derive(Debug)]
 pub(crate) struct SizeDistribution {
     /// Bounds of the cells, bytes.
     bounds: Vec<u32>,

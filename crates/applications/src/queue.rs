@@ -1,13 +1,39 @@
 //! Queue of requests that a model has made and its caller has not yet taken.
 
-use workload::IoRequest;
+use workload::{IoRequest, WorkloadError};
 
 /// FIFO queue. It reuses its memory after it runs empty.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub(crate) struct RequestQueue {
     requests: Vec<IoRequest>,
     /// Index of the first request in the queue.
     taken: usize,
+    /// End of the operations, with its error until the caller gets it.
+    end: Option<Result<(), WorkloadError>>,
+}
+
+/// A model that makes its requests operation by operation.
+pub(crate) trait SteppedModel {
+    fn queue(&mut self) -> &mut RequestQueue;
+
+    /// Executes the next operation. Returns false at the end.
+    fn step(&mut self) -> Result<bool, WorkloadError>;
+
+    /// Executes operations until `limit` requests are ready, and moves these out. Requests in front
+    /// of an error come before the error.
+    fn run_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
+        while self.queue().ready() < limit && self.queue().end.is_none() {
+            match self.step() {
+                Ok(true) => {}
+                end => self.queue().end = Some(end.map(|_| ())),
+            }
+        }
+        let queue = self.queue();
+        if let Some(end) = queue.end.as_mut().filter(|_| queue.requests.len() == queue.taken) {
+            std::mem::replace(end, Ok(()))?;
+        }
+        Ok(queue.pop_batch(requests, limit))
+    }
 }
 
 impl RequestQueue {

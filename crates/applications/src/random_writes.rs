@@ -156,7 +156,6 @@ impl ZoneSettings {
 }
 
 /// Blocks with a popularity by rank.
-#[derive(Debug)]
 struct RankedBlocks {
     /// A draw of 32 bits below this value writes to the hot part.
     hot_threshold: u64,
@@ -180,7 +179,6 @@ impl RankedBlocks {
 }
 
 /// Zones that are written at the same time. The next zone is drawn from all that are not open.
-#[derive(Debug)]
 struct OpenZones {
     zone_blocks: u32,
     zones: u32,
@@ -189,7 +187,7 @@ struct OpenZones {
 }
 
 /// An open zone and its next block.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct OpenZone {
     zone: u32,
     next: u32,
@@ -217,13 +215,11 @@ impl OpenZones {
     }
 }
 
-#[derive(Debug)]
 enum Pattern {
     Ranks(RankedBlocks),
     Zones(OpenZones),
 }
 
-#[derive(Debug)]
 pub(crate) struct RandomWrites {
     random: Xoshiro256PlusPlus,
     block_bytes: u64,
@@ -431,7 +427,7 @@ mod tests {
                  because zones are drawn uniformly. Remove them",
             ),
         ] {
-            let error = settings(text).source(&drive(1), 1).expect_err(text);
+            let error = settings(text).source(&drive(1), 1).err().expect(text);
             assert_eq!(error.to_string(), message);
         }
     }

@@ -185,9 +185,7 @@ impl WorkloadSpec {
         }
         self
     }
-}
 
-impl WorkloadSpec {
     /// Description of the cache in front of the drive, if the workload replays a trace through a
     /// cache. `device_bytes` is the capacity of the full-size drive.
     pub fn traced_cache(&self, device_bytes: u64) -> Option<String> {
@@ -215,9 +213,7 @@ impl WorkloadKind {
             WorkloadKind::Generator(settings) => settings.source(target, seed)?,
         })
     }
-}
 
-impl WorkloadKind {
     fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         Ok(match self {
             WorkloadKind::Fio(jobs) => jobs.memory_bytes(target)?,

@@ -120,7 +120,6 @@ impl Permutation {
     }
 }
 
-#[derive(Debug)]
 pub struct YcsbKeys {
     random: Xoshiro256PlusPlus,
     popularity: RecordPopularity,

@@ -19,7 +19,6 @@ pub enum DriverKind {
     Tpcc,
 }
 
-#[derive(Debug)]
 pub(super) enum BTreeDriver {
     Ycsb(Ycsb),
     Tpcc(Box<Tpcc>),
@@ -31,12 +30,7 @@ impl BTreeDriver {
     ///
     /// # Errors
     /// The tree has too few pages for one warehouse.
-    pub(super) fn new(
-        settings: &BTreeSettings,
-        pages: u32,
-        merged: u64,
-        seed: u64,
-    ) -> Result<BTreeDriver, WorkloadError> {
+    pub(super) fn new(settings: &BTreeSettings, pages: u32, merged: u64, seed: u64) -> Result<Self, WorkloadError> {
         if settings.driver == DriverKind::Ycsb {
             return Ok(BTreeDriver::Ycsb(Ycsb::new(settings, pages, merged, seed)));
         }
@@ -65,7 +59,6 @@ impl BTreeDriver {
 }
 
 /// YCSB on pages that hold the records in key order.
-#[derive(Debug)]
 pub(super) struct Ycsb {
     keys: YcsbKeys,
     mix: Mix,

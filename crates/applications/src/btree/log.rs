@@ -19,12 +19,11 @@ pub enum CheckpointPolicy {
 }
 
 /// Log position and its location on the drive.
-#[derive(Debug)]
 pub(super) struct TransactionLog {
-    ring_bytes: u64,
+    pub(super) ring_bytes: u64,
     transactions_per_sync: u32,
     /// Bytes logged so far.
-    end_bytes: u64,
+    pub(super) end_bytes: u64,
     /// Position up to which whole blocks are written.
     written_bytes: u64,
     /// Transactions since the last sync.
@@ -35,15 +34,6 @@ impl TransactionLog {
     /// Creates a ring of `ring_bytes` bytes, a multiple of the block size.
     pub(super) fn new(ring_bytes: u64, transactions_per_sync: u32) -> TransactionLog {
         TransactionLog { ring_bytes, transactions_per_sync, end_bytes: 0, written_bytes: 0, unsynced: 0 }
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.ring_bytes
-    }
-
-    /// Bytes logged so far.
-    pub(super) fn end_bytes(&self) -> u64 {
-        self.end_bytes
     }
 
     pub(super) fn append(&mut self, bytes: u64) {
@@ -60,7 +50,7 @@ impl TransactionLog {
             let end = self.end_bytes.next_multiple_of(BLOCK_BYTES);
             self.write(end, output);
             self.written_bytes = whole;
-        } else if whole - self.written_bytes >= output.write_bytes().min(self.ring_bytes / 4) {
+        } else if whole - self.written_bytes >= output.write_bytes.min(self.ring_bytes / 4) {
             self.write(whole, output);
             self.written_bytes = whole;
         }

@@ -209,7 +209,7 @@ impl BTreeSettings {
         let driver = BTreeDriver::new(self, data, target.denominator(), seed)?;
         let log =
             self.wal.then(|| TransactionLog::new(self.scaled(self.log_bytes, target), self.transactions_per_sync));
-        let log_bytes = log.as_ref().map_or(0, TransactionLog::bytes);
+        let log_bytes = log.as_ref().map_or(0, |log| log.ring_bytes);
         let store = PageStore::new(self, counts.all(), log_bytes, target)?;
         let pool_pages = (f64::from(data) * self.pool_percent / 100.0) as u64;
         let pool = Pool::new(counts.all(), pool_pages.max(LEAST_POOL_PAGES) as u32);

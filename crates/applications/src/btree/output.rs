@@ -32,13 +32,12 @@ const DISCARD: u16 = 5;
 const WRITE_BYTES: u64 = 1 << 20;
 
 /// Makes requests and counts them.
-#[derive(Debug)]
 pub(super) struct BTreeOutput {
     /// Requests that the caller can take.
     pub(super) queue: RequestQueue,
     placement: BTreePlacement,
     placement_count: u16,
-    write_bytes: u64,
+    pub(super) write_bytes: u64,
     reads: bool,
     pub(super) written_bytes: [u64; 4],
 }
@@ -57,10 +56,6 @@ impl BTreeOutput {
             reads: settings.reads,
             written_bytes: [0; 4],
         }
-    }
-
-    pub(super) fn write_bytes(&self) -> u64 {
-        self.write_bytes
     }
 
     fn place(&self, stream: BTreeStream) -> Option<PlacementIndex> {

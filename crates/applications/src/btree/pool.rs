@@ -15,7 +15,6 @@ struct PageFrame {
 }
 
 /// Pages in memory.
-#[derive(Debug)]
 pub(super) struct Pool {
     frames: Vec<PageFrame>,
     capacity: u32,

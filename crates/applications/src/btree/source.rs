@@ -33,7 +33,6 @@ impl PageCounts {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct BTreeParts {
     pub(super) driver: BTreeDriver,
     pub(super) log: Option<TransactionLog>,
@@ -45,7 +44,6 @@ pub(super) struct BTreeParts {
 /// Operations without a write that end the run, because nothing changes.
 const IDLE_OPERATIONS: u64 = 10_000_000;
 
-#[derive(Debug)]
 pub struct BTree {
     pub(super) parts: BTreeParts,
     pub(super) counts: PageCounts,
@@ -205,7 +203,7 @@ impl BTree {
         if touch.changed_bytes == 0 {
             return;
         }
-        let position = self.parts.log.as_ref().map(TransactionLog::end_bytes);
+        let position = self.parts.log.as_ref().map(|log| log.end_bytes);
         self.parts.pool.change(touch.page, position);
         let Some(log) = &mut self.parts.log else { return };
         log.append(touch.changed_bytes + self.log_header_bytes);
@@ -230,7 +228,7 @@ impl BTree {
     /// Writes the pages that the log forces out.
     fn write_forced_pages(&mut self) {
         let Some(log) = &self.parts.log else { return };
-        let (position, ring_bytes) = (log.end_bytes(), log.bytes());
+        let (position, ring_bytes) = (log.end_bytes, log.ring_bytes);
         let mut batch = std::mem::take(&mut self.batch);
         match self.checkpoints {
             CheckpointPolicy::Fuzzy => {
@@ -277,7 +275,7 @@ impl BTree {
         self.parts.pool.all_dirty(&mut batch);
         self.flush(&batch);
         self.batch = batch;
-        let position = self.parts.log.as_ref().map_or(0, TransactionLog::end_bytes);
+        let position = self.parts.log.as_ref().map_or(0, |log| log.end_bytes);
         self.complete_checkpoint(position);
     }
 

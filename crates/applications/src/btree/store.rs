@@ -36,7 +36,6 @@ pub enum TornPages {
     FullPageWrites,
 }
 
-#[derive(Debug)]
 pub(super) enum PageStore {
     InPlace(InPlace),
     OutOfPlace(Box<Zones>),
@@ -134,7 +133,6 @@ impl PageStore {
 }
 
 /// Store with a fixed location for every page.
-#[derive(Debug)]
 pub(super) struct InPlace {
     page_bytes: u64,
     ring_start: u64,
@@ -168,7 +166,6 @@ const NONE: u32 = u32::MAX;
 
 /// Inner pages up to the root. A page that moves changes the inner page that points to it. A
 /// checkpoint therefore writes all ancestors of moved leaves.
-#[derive(Debug)]
 struct InnerPages {
     children: u32,
     /// Page numbers of each level, behind the leaves, with the root last. Empty if inner pages are
@@ -218,7 +215,6 @@ impl InnerPages {
 }
 
 /// Store that writes every page to the first free slot. All slots have the same size.
-#[derive(Debug)]
 pub(super) struct ShadowPages {
     start_bytes: u64,
     slot_bytes: u64,

@@ -174,7 +174,7 @@ fn the_log_holds_changes_and_images() {
         ..small(PageUpdate::InPlace)
     };
     let tree = run(&settings, &drive(64), 5, 50_000);
-    let logged = tree.parts.log.as_ref().expect("there is one").end_bytes();
+    let logged = tree.parts.log.as_ref().expect("there is one").end_bytes;
     let changes = tree.counters.changed_bytes + 50 * tree.counters.operations;
     // 69 % of a page of 4 KiB.
     let images = (logged - changes) / 2826;
@@ -202,7 +202,7 @@ fn dirty_pages_go_before_the_log_comes_round() {
         let mut tree = settings.source(&drive(64), 5).expect("it fits");
         for _ in 0..60_000 {
             assert!(tree.step());
-            let position = tree.parts.log.as_ref().expect("there is one").end_bytes();
+            let position = tree.parts.log.as_ref().expect("there is one").end_bytes;
             if let Some(since) = tree.parts.pool.oldest_change() {
                 assert!(position - since <= MIB + 4096, "{checkpoints:?}: {since} at {position}");
             }
@@ -413,7 +413,7 @@ fn impossible_settings_are_named() {
     let with = |change: fn(&mut BTreeSettings), layout| {
         let mut settings = small(layout);
         change(&mut settings);
-        settings.source(&drive(64), 1).expect_err("it cannot be").to_string()
+        settings.source(&drive(64), 1).err().expect("it cannot be").to_string()
     };
     assert_eq!(
         with(|settings| settings.data_percent = 98.0, PageUpdate::InPlace),
@@ -439,7 +439,7 @@ fn impossible_settings_are_named() {
     // 14 and 12 TiB alone are below the limit.
     let large = BTreeSettings { unchanged_percent: 40.0, ..small(PageUpdate::InPlace) };
     assert_eq!(
-        large.source(&drive(28 << 20), 1).expect_err("too many").to_string(),
+        large.source(&drive(28 << 20), 1).err().expect("too many").to_string(),
         "data_percent = 50 gives 6764573491 pages, but at most 2^32 - 1 are supported. Use a scaled model, or \
          larger pages"
     );

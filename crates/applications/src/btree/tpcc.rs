@@ -24,7 +24,6 @@ const ORDER_BYTES: u64 = 24 + 8 + 10 * 54;
 /// Average number of lines of an order (clause 2.4.1.3, 5 to 15).
 const LINES: u64 = 10;
 
-#[derive(Debug, Clone, Copy)]
 struct TpccTable {
     first_page: u32,
     rows_per_page: u64,
@@ -36,7 +35,6 @@ impl TpccTable {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct Tpcc {
     random: Xoshiro256PlusPlus,
     warehouses: u64,

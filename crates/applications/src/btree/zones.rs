@@ -35,7 +35,6 @@ struct PageLifetime {
     lasted: u64,
 }
 
-#[derive(Debug)]
 pub(super) struct Zones {
     start_bytes: u64,
     zone_bytes: u64,

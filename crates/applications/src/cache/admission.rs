@@ -88,7 +88,6 @@ impl AdmissionPolicy {
 }
 
 /// An item offered to flash, with the progress of the cache.
-#[derive(Debug, Clone, Copy)]
 pub(crate) struct AdmissionRequest {
     /// Hash of its key.
     pub(crate) key: u64,
@@ -128,7 +127,6 @@ impl RecentOffers {
 /// Memory of a remembered offer in the queue and the hash table, including their spare capacity, bytes.
 pub(crate) const OFFER_BYTES: u64 = 72;
 
-#[derive(Debug)]
 pub(crate) struct AdmissionState {
     policy: AdmissionPolicy,
     random: Xoshiro256PlusPlus,

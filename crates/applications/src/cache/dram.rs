@@ -37,7 +37,6 @@ pub(crate) struct EvictedItem {
 }
 
 /// Items in LRU order.
-#[derive(Debug)]
 pub(crate) struct Dram {
     capacity_bytes: u64,
     used_bytes: u64,

@@ -32,7 +32,6 @@ impl WorkloadStatistics {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct OperationGenerator {
     random: Xoshiro256PlusPlus,
     popularity: RankDistribution,

@@ -9,7 +9,6 @@
 const SLOTS_MIN: usize = 1 << 10;
 
 /// Map from tags to item numbers.
-#[derive(Debug)]
 pub(crate) struct Index {
     /// 0 if empty, otherwise tag << 32 | number + 1.
     slots: Vec<u64>,

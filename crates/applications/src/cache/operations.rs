@@ -10,7 +10,6 @@ use workload::{WorkloadError, WorkloadTarget};
 /// memory. Their lines fit the first-level cache.
 const BATCH_OPERATIONS: usize = 32;
 
-#[derive(Debug)]
 pub(crate) enum OperationSource {
     /// A generator, and operations that it has drawn ahead, the next one last.
     Generated(Box<OperationGenerator>, Vec<CacheOperation>),

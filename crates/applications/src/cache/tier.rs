@@ -65,7 +65,7 @@ struct SlotList {
     newest: u32,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct TierClass {
     /// First empty slot, which is used next.
     free: u32,
@@ -74,7 +74,6 @@ struct TierClass {
 }
 
 /// Slots with their chunks.
-#[derive(Debug)]
 pub(crate) struct Tier {
     eviction: TierEviction,
     slots: Vec<Slot>,

@@ -44,7 +44,6 @@ impl BucketBlock {
     const EMPTY: BucketBlock = BucketBlock { entries: [0; BLOCK_ENTRIES], count: 0, next: NONE };
 }
 
-#[derive(Debug)]
 pub(super) struct BigHash {
     buckets: u64,
     /// The first block of every bucket, then additional blocks.

@@ -70,7 +70,6 @@ pub(super) struct ItemLocation {
 }
 
 /// State of all regions.
-#[derive(Debug)]
 pub(super) struct BlockCache {
     region_bytes: u64,
     align_bytes: u64,

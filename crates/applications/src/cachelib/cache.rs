@@ -29,7 +29,6 @@ use workload::{IoRequest, PlacementIndex, RequestOperation};
 /// Alignment of reads, bytes. CacheLib reads whole blocks of at least 4 KiB from such a device.
 const READ_ALIGN_BYTES: u64 = 4096;
 
-#[derive(Debug, Clone, Copy)]
 pub(super) struct Behaviour {
     /// Items with more bytes (key and value) go to LOC.
     pub(super) small_item_max_bytes: u32,
@@ -41,7 +40,6 @@ pub(super) struct Behaviour {
     pub(super) placements: [Option<PlacementIndex>; 2],
 }
 
-#[derive(Debug)]
 pub(super) struct HybridCache {
     pub(super) behaviour: Behaviour,
     pub(super) layout: CacheLayout,

@@ -87,7 +87,6 @@ impl CacheCounters {
 
 /// Recent hit ratio over the last complete interval of written bytes. An overall ratio would show
 /// the initial cold phase for a long time.
-#[derive(Debug)]
 pub(super) struct RecentHitRatio {
     stretch_bytes: u64,
     ends_at_bytes: u64,

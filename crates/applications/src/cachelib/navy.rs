@@ -32,7 +32,6 @@ use super::pace::{EngineResources, Pace};
 use workload::{IoRequest, TaggedRequest};
 
 /// Next step of a thread.
-#[derive(Debug)]
 enum ThreadStep {
     /// Submits a request and waits for its completion.
     Request(IoRequest),
@@ -48,7 +47,7 @@ enum ThreadStep {
     Answer,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct NavyThread {
     steps: VecDeque<ThreadStep>,
     /// True if the thread executes a step, waits for a buffer, or is ready.
@@ -62,7 +61,7 @@ struct InFlightInserts {
     bytes: u64,
 }
 
-#[derive(Debug)]
+#[derive(Default)]
 pub(super) struct Navy {
     max_inserts: u64,
     max_bytes: u64,
@@ -73,7 +72,7 @@ pub(super) struct Navy {
     /// One entry per engine, or only the first if the engines share limits.
     in_flight: [InFlightInserts; 2],
     /// Maximum of the inserts in flight so far.
-    most_inserts: u64,
+    pub(super) most_inserts: u64,
     readers: u64,
     writers: u64,
     /// Readers, then writers (SOC, then LOC, if each has its own), then the flusher.
@@ -105,18 +104,11 @@ impl Navy {
             max_bytes: (pace.max_parcel_bytes / denominator).max(1),
             engines: pace.engines,
             callers: pace.callers,
-            waiting_callers: 0,
-            in_flight: [InFlightInserts::default(); 2],
-            most_inserts: 0,
             readers: u64::from(pace.reader_threads),
             writers: u64::from(pace.writer_threads),
             threads: (0..threads).map(|_| NavyThread::default()).collect(),
-            ready: VecDeque::new(),
-            blocked: Vec::new(),
             buffers: 2 * clean_regions,
-            open: 0,
-            full: 0,
-            flushed: 0,
+            ..Navy::default()
         }
     }
 
@@ -133,11 +125,6 @@ impl Navy {
     /// True if all threads are idle.
     pub(super) fn is_idle(&self) -> bool {
         self.threads.iter().all(|thread| !thread.busy)
-    }
-
-    /// Maximum number of inserts in flight so far.
-    pub(super) fn most_inserts(&self) -> u64 {
-        self.most_inserts
     }
 
     /// Counts an insert of `bytes` bytes (key and value) into an engine as in flight and returns
@@ -292,7 +279,7 @@ mod tests {
         assert!(!own.admits(SOC_STREAM, 100) && own.admits(LOC_STREAM, 100));
         let mut bytes = navy(EngineResources::SharedThreads);
         assert!(bytes.admits(LOC_STREAM, 9_000) && !bytes.admits(LOC_STREAM, 1_001) && bytes.admits(SOC_STREAM, 1_000));
-        assert_eq!(bytes.most_inserts(), 2);
+        assert_eq!(bytes.most_inserts, 2);
     }
 
     #[test]

@@ -33,7 +33,6 @@ pub struct CacheSource {
 }
 
 /// Progress of the operations in virtual time.
-#[derive(Debug)]
 struct OperationClock {
     pace: Pace,
     /// Threads, until the cache takes them.
@@ -46,19 +45,8 @@ struct OperationClock {
     has_ended: bool,
 }
 
-impl std::fmt::Debug for CacheSource {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = formatter.debug_struct("CacheSource");
-        debug.field("counters", &self.cache.counters).finish_non_exhaustive()
-    }
-}
-
 impl CacheSource {
-    pub(super) fn new(
-        settings: &CachelibSettings,
-        target: &WorkloadTarget,
-        seed: u64,
-    ) -> Result<CacheSource, WorkloadError> {
+    pub(super) fn new(settings: &CachelibSettings, target: &WorkloadTarget, seed: u64) -> Result<Self, WorkloadError> {
         let layout = CacheLayout::new(settings, target)?;
         let statistics = settings.statistics();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -193,7 +181,7 @@ impl RequestSource for CacheSource {
             measures.extend([
                 WorkloadMeasure::new("soc.inserts_rejected_percent", rejected(SOC_STREAM)),
                 WorkloadMeasure::new("loc.inserts_rejected_percent", rejected(LOC_STREAM)),
-                WorkloadMeasure::new("inserts_in_flight.most", navy.most_inserts() as f64),
+                WorkloadMeasure::new("inserts_in_flight.most", navy.most_inserts as f64),
                 WorkloadMeasure::new("operations_per_second", clock.taken as f64 / seconds),
             ]);
         }

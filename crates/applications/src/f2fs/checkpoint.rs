@@ -51,14 +51,14 @@ impl FileSystem {
 
     /// Pauses the load for background cleaning and discards.
     fn pause(&mut self) -> Result<(), FileSystemFull> {
-        let idle_seconds = (self.rules.pause_seconds - IDLE_AFTER_SECONDS).max(0.0);
-        if self.rules.background_cleaning {
+        let idle_seconds = (self.rules.settings.pause_seconds - IDLE_AFTER_SECONDS).max(0.0);
+        if self.rules.settings.background_cleaning {
             for _ in 0..(idle_seconds / CLEANING_SECONDS) as u64 {
                 self.clean_in_background()?;
             }
         }
         self.checkpoint()?;
-        if self.rules.discard == DiscardPolicy::WhenIdle {
+        if self.rules.settings.discard == DiscardPolicy::WhenIdle {
             // A request of the scaled model stands for d / s requests of the drive.
             let requests = idle_seconds * DISCARDS_PER_SECOND * f64::from(self.layout.shrink);
             let requests = requests / self.rules.denominator as f64;
@@ -73,7 +73,7 @@ impl FileSystem {
         if self.utilization() > URGENT_UTILIZATION {
             1
         } else {
-            (self.rules.discard_granularity / self.layout.shrink).max(1)
+            (self.rules.settings.discard_granularity_blocks / self.layout.shrink).max(1)
         }
     }
 
@@ -90,7 +90,7 @@ impl FileSystem {
         self.output.flush();
         self.queue_discards();
         self.segments.checkpoint();
-        if self.rules.discard == DiscardPolicy::Always {
+        if self.rules.settings.discard == DiscardPolicy::Always {
             let granularity = self.discard_granularity();
             self.discards.send_new(&mut self.output, &self.layout, granularity);
             self.output.flush();
@@ -149,7 +149,7 @@ impl FileSystem {
     /// Queues discards of the blocks that this checkpoint makes invalid: whole prefree segments,
     /// and single blocks of other segments.
     fn queue_discards(&mut self) {
-        if !self.rules.discard.is_enabled() {
+        if !self.rules.settings.discard.is_enabled() {
             return;
         }
         let mut all = BlockBits::default();

@@ -11,7 +11,6 @@ use super::output::F2fsOutput;
 use super::segments::{BlockBits, places};
 use crate::bitmap::Bitmap;
 
-#[derive(Debug, Clone)]
 pub struct Discards {
     /// Blocks to discard by segment. Empty if discards are disabled.
     waiting: Vec<BlockBits>,

@@ -80,7 +80,6 @@ pub struct F2fsCounters {
     pub checkpoints: u64,
 }
 
-#[derive(Debug, Clone)]
 pub struct FileSystem {
     pub(super) layout: F2fsLayout,
     pub(super) rules: F2fsRules,
@@ -113,7 +112,7 @@ pub struct FileSystem {
 impl FileSystem {
     /// Creates an empty file system. As after mkfs, the whole drive is discarded.
     pub fn new(layout: F2fsLayout, rules: F2fsRules, output: F2fsOutput) -> FileSystem {
-        let discards = Discards::new(&layout, rules.discard.is_enabled());
+        let discards = Discards::new(&layout, rules.settings.discard.is_enabled());
         let mut segments = SegmentTable::new(&layout);
         // Same order as mkfs.
         for log in [
@@ -291,7 +290,7 @@ impl FileSystem {
     /// Overwrites blocks of a file and syncs them (`f2fs_do_sync_file`). Depending on the rules,
     /// the write happens in place or goes to the log with the changed nodes.
     pub fn overwrite_synced(&mut self, id: u32, first: u32, blocks: u32, datasync: bool) -> Result<(), FileSystemFull> {
-        let in_place = self.rules.in_place && (datasync || blocks <= self.rules.min_fsync_blocks);
+        let in_place = self.rules.in_place && (datasync || blocks <= self.rules.settings.min_fsync_blocks);
         if !in_place {
             self.write(id, first, blocks, u64::from(blocks) * BLOCK_BYTES)?;
             return self.sync_nodes(id);

@@ -14,7 +14,6 @@ pub const INODE_POINTERS: u32 = 873;
 pub const NODE_POINTERS: u32 = 1018;
 pub const UNWRITTEN: u32 = u32::MAX;
 
-#[derive(Debug, Clone)]
 pub struct Nodes {
     /// Block of each node in the main area.
     address: Vec<u32>,

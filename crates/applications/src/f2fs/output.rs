@@ -27,7 +27,6 @@ pub struct WriteCount {
 }
 
 /// Makes requests and counts them.
-#[derive(Debug, Clone)]
 pub struct F2fsOutput {
     /// Requests that the caller can take.
     pub(crate) queue: RequestQueue,

@@ -33,24 +33,17 @@ impl DiscardPolicy {
 }
 
 /// Behaviour settings of the file system.
-#[derive(Debug, Clone, Copy)]
 pub struct F2fsRules {
-    pub(super) hints: HintPolicy,
-    pub(super) classes: u8,
+    pub(super) settings: F2fsSettings,
     /// Logs may fill gaps of dirty segments.
     pub(super) threaded: bool,
     /// Small synced overwrites happen in place.
     pub(super) in_place: bool,
-    pub(super) min_fsync_blocks: u32,
-    pub(super) discard: DiscardPolicy,
-    pub(super) discard_granularity: u32,
-    pub(super) background_cleaning: bool,
     /// Maximum bytes written between two checkpoints.
     pub(super) checkpoint_bytes: u64,
     pub(super) prefree_limit: u32,
     /// Bytes written between two pauses.
     pub(super) pause_bytes: Option<u64>,
-    pub(super) pause_seconds: f64,
     pub(super) denominator: u64,
 }
 
@@ -64,18 +57,12 @@ impl F2fsRules {
         let most_prefree = (MAX_PREFREE_SEGMENTS * u64::from(layout.shrink)).div_ceil(denominator);
         let prefree_limit = (u64::from(layout.segments) / 20).min(most_prefree);
         F2fsRules {
-            hints: settings.hints,
-            classes: settings.lifetime_classes,
             threaded: settings.logging == super::LogMode::Adaptive,
             in_place: settings.in_place_updates && settings.logging == super::LogMode::Adaptive,
-            min_fsync_blocks: settings.min_fsync_blocks,
-            discard: settings.discard,
-            discard_granularity: settings.discard_granularity_blocks,
-            background_cleaning: settings.background_cleaning,
             checkpoint_bytes: bytes_of(settings.checkpoint_seconds),
             prefree_limit: prefree_limit as u32,
             pause_bytes: (settings.pause_every_seconds > 0.0).then(|| bytes_of(settings.pause_every_seconds)),
-            pause_seconds: settings.pause_seconds,
+            settings: settings.clone(),
             denominator,
         }
     }
@@ -84,8 +71,8 @@ impl F2fsRules {
     /// hints (`f2fs_rw_hint_to_seg_type`): the shortest to the hot log, the longest to the cold
     /// log.
     pub(super) fn data_log(&self, class: u8) -> LogKind {
-        let last = match self.hints {
-            HintPolicy::Lifetime => self.classes - 1,
+        let last = match self.settings.hints {
+            HintPolicy::Lifetime => self.settings.lifetime_classes - 1,
             _ => 2,
         };
         match class {

@@ -32,7 +32,6 @@ const NOT_DIRTY: u16 = u16::MAX;
 pub type BlockBits = [u64; WORDS];
 
 /// All segments of the main area. Block numbers start at the area.
-#[derive(Debug, Clone)]
 pub struct SegmentTable {
     segment_blocks: u32,
     section_segments: u32,

@@ -5,31 +5,20 @@ use super::hints::{F2fsWriter, Hint, HintPolicy, LogKind, STREAMS};
 use super::layout::BLOCK_BYTES;
 use super::output::WriteCount;
 use super::personality::Personality;
+use crate::queue::{RequestQueue, SteppedModel};
+use crate::ratio;
 use workload::{IoRequest, RequestSource, WorkloadError, WorkloadMeasure};
 
 /// A file system under load. It never ends.
-#[derive(Debug)]
 pub struct F2fs {
     pub(super) files: FileSystem,
     personality: Personality,
     hints: HintPolicy,
-    /// Error not yet reported. There are no more operations after it.
-    error: Option<WorkloadError>,
-    ended: bool,
 }
 
 impl F2fs {
     pub(super) fn new(files: FileSystem, personality: Personality, hints: HintPolicy) -> F2fs {
-        F2fs { files, personality, hints, error: None, ended: false }
-    }
-
-    /// Executes one operation and the background work that follows.
-    pub(super) fn step(&mut self) -> Result<(), WorkloadError> {
-        let done = self.personality.step(&mut self.files).and_then(|()| self.files.background());
-        done.map_err(|_| {
-            let setting = format!("a file system with {:.1} % of its blocks in use", 100.0 * self.files.utilization());
-            WorkloadError::setting(setting, "has no room left. Use fewer or smaller files, or a larger drive")
-        })
+        F2fs { files, personality, hints }
     }
 
     /// Writes with a hint. With `data`, counts only user data.
@@ -74,22 +63,24 @@ fn sum(written: impl Iterator<Item = WriteCount>) -> WriteCount {
     })
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+impl SteppedModel for F2fs {
+    fn queue(&mut self) -> &mut RequestQueue {
+        &mut self.files.output.queue
+    }
+
+    /// Executes one operation and the background work that follows.
+    fn step(&mut self) -> Result<bool, WorkloadError> {
+        let done = self.personality.step(&mut self.files).and_then(|()| self.files.background());
+        done.map(|()| true).map_err(|_| {
+            let setting = format!("a file system with {:.1} % of its blocks in use", 100.0 * self.files.utilization());
+            WorkloadError::setting(setting, "has no room left. Use fewer or smaller files, or a larger drive")
+        })
+    }
 }
 
 impl RequestSource for F2fs {
     fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
-        while self.files.output.queue.ready() < limit && !self.ended {
-            if let Err(error) = self.step() {
-                self.error = Some(error);
-                self.ended = true;
-            }
-        }
-        match self.error.take_if(|_| self.files.output.queue.ready() == 0) {
-            Some(error) => Err(error),
-            None => Ok(self.files.output.queue.pop_batch(requests, limit)),
-        }
+        self.run_batch(requests, limit)
     }
 
     fn streams(&self) -> Vec<String> {

@@ -7,6 +7,7 @@ use super::nodes::UNWRITTEN;
 use super::personality::file_count;
 use super::personality::fileserver::FileSelection;
 use super::*;
+use crate::queue::SteppedModel;
 use crate::testing::scaled_drive;
 use workload::{IoRequest, RequestOperation, RequestSource, ScaledModel};
 
@@ -350,7 +351,7 @@ fn impossible_settings_are_refused() {
     let refused = |change: fn(&mut F2fsSettings), part: &str| {
         let mut settings = small_fileserver(0.5);
         change(&mut settings);
-        let error = settings.source(&drive(2), 0).unwrap_err().to_string();
+        let error = settings.source(&drive(2), 0).err().unwrap().to_string();
         assert!(error.contains(part), "{error}");
     };
     refused(|settings| settings.lifetime_classes = 1, "from 2 to 6");

@@ -19,7 +19,6 @@
 //! chunks. It also omits the memory above the tier, so requests served there do not appear.
 
 mod output;
-mod prompt;
 mod requests;
 mod source;
 #[cfg(test)]
@@ -38,9 +37,8 @@ pub use requests::{PopularChunks, PromptSettings, SessionSettings};
 pub use source::KvCache;
 pub use trace::MooncakeSettings;
 
-use crate::cache::{OFFER_BYTES, Tier};
+use crate::cache::OFFER_BYTES;
 use output::KvCacheOutput;
-use requests::PromptGenerator;
 use source::CacheWorker;
 use workload::random::mix;
 use workload::{OwnedRange, WorkloadError, WorkloadTarget, multiple_of, within};
@@ -191,7 +189,7 @@ impl KvCacheSettings {
                 let place = class.place(name, start_bytes, worker_bytes as u64, target)?;
                 start_bytes += place.bytes();
                 let seed = mix(seed ^ mix(workers.len() as u64));
-                workers.push(self.worker(class, number, place, target, seed)?);
+                workers.push(CacheWorker::new(self, (number, class), place, target, seed)?);
             }
             ranges.push(OwnedRange { name: name.clone(), start_bytes: first_byte, end_bytes: start_bytes });
         }
@@ -229,23 +227,6 @@ impl KvCacheSettings {
             bytes = bytes.saturating_add(of_worker.saturating_mul(class.workers.into()));
         }
         Ok(bytes)
-    }
-
-    fn worker(
-        &self,
-        class: &ChunkClass,
-        number: usize,
-        place: SlotLayout,
-        target: &WorkloadTarget,
-        seed: u64,
-    ) -> Result<CacheWorker, WorkloadError> {
-        let merged = class.merged(&place, target);
-        let generator =
-            PromptGenerator::new(&class.requests, class.chunk_bytes, place.slots, merged, target.endless, seed)?;
-        let ttl_ns = (self.ttl_seconds * SECOND_NS) as u64;
-        let mut tier = Tier::new(1, self.eviction);
-        tier.grow(0, place.slots);
-        Ok(CacheWorker::new(number, class, place, tier, generator, ttl_ns, mix(seed)))
     }
 
     fn check(&self) -> Result<(), WorkloadError> {

@@ -27,7 +27,6 @@ pub(super) struct ChunkWriter {
 }
 
 /// Makes requests and counts them.
-#[derive(Debug)]
 pub(super) struct KvCacheOutput {
     /// Requests that the caller can take.
     pub(super) queue: RequestQueue,
@@ -42,12 +41,7 @@ pub(super) struct KvCacheOutput {
 }
 
 impl KvCacheOutput {
-    pub(super) fn new(
-        settings: &KvCacheSettings,
-        placement_count: u16,
-        write_bytes: u64,
-        classes: usize,
-    ) -> KvCacheOutput {
+    pub(super) fn new(settings: &KvCacheSettings, placement_count: u16, write_bytes: u64, classes: usize) -> Self {
         KvCacheOutput {
             queue: RequestQueue::default(),
             placement: settings.placement,

@@ -11,13 +11,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::SECOND_NS;
-use super::prompt::Prompt;
-use super::trace::{MooncakeSettings, MooncakeTrace};
+use super::trace::{MooncakeSettings, MooncakeTrace, Prompt};
+use super::{ChunkClass, SECOND_NS, SlotLayout};
 use crate::distribution::RankDistribution;
 use workload::fio::power;
 use workload::random::below;
-use workload::{WorkloadError, within};
+use workload::{WorkloadError, WorkloadTarget, within};
 
 /// Request source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -187,7 +186,6 @@ impl SessionModel {
     }
 }
 
-#[derive(Debug)]
 pub(super) enum PromptGenerator {
     Popular(ChunkGenerator),
     Sessions(Box<SessionPool>),
@@ -195,32 +193,26 @@ pub(super) enum PromptGenerator {
 }
 
 impl PromptGenerator {
-    /// Creates the requests of a worker with `slots` slots. Each stands for `merged` slots of the
-    /// full drive.
+    /// Creates the requests of a worker of a class with this place.
     pub(super) fn new(
-        requests: &PromptSettings,
-        chunk_bytes: u64,
-        slots: u32,
-        merged: u64,
-        endless: bool,
+        class: &ChunkClass,
+        place: &SlotLayout,
+        target: &WorkloadTarget,
         seed: u64,
     ) -> Result<PromptGenerator, WorkloadError> {
-        Ok(match requests {
+        let merged = class.merged(place, target);
+        let sessions = |settings: &SessionSettings, usual: &SessionModel| {
+            let habits = SessionModel::resolve(settings, usual);
+            PromptGenerator::Sessions(Box::new(SessionPool::new(habits, merged, seed)))
+        };
+        Ok(match &class.requests {
             PromptSettings::Popular(popular) => {
-                PromptGenerator::Popular(ChunkGenerator::new(popular, chunk_bytes, slots, merged, seed))
+                PromptGenerator::Popular(ChunkGenerator::new(popular, class.chunk_bytes, place.slots, merged, seed))
             }
-            PromptSettings::Conversation(sessions) => PromptGenerator::Sessions(Box::new(SessionPool::new(
-                &SessionModel::resolve(sessions, &CONVERSATION),
-                merged,
-                seed,
-            ))),
-            PromptSettings::Agent(sessions) => PromptGenerator::Sessions(Box::new(SessionPool::new(
-                &SessionModel::resolve(sessions, &AGENT),
-                merged,
-                seed,
-            ))),
+            PromptSettings::Conversation(settings) => sessions(settings, &CONVERSATION),
+            PromptSettings::Agent(settings) => sessions(settings, &AGENT),
             PromptSettings::Mooncake(trace) => {
-                PromptGenerator::Trace(Box::new(MooncakeTrace::new(trace, merged, endless)?))
+                PromptGenerator::Trace(Box::new(MooncakeTrace::new(trace, merged, target.endless)?))
             }
         })
     }
@@ -238,7 +230,6 @@ impl PromptGenerator {
 }
 
 /// Draws single chunks.
-#[derive(Debug)]
 pub(super) struct ChunkGenerator {
     random: Xoshiro256PlusPlus,
     popularity: RankDistribution,
@@ -279,7 +270,6 @@ struct PromptSession {
 }
 
 /// A constant number of concurrent conversations. A new one replaces each that ends.
-#[derive(Debug)]
 pub(super) struct SessionPool {
     random: Xoshiro256PlusPlus,
     habits: SessionModel,
@@ -298,12 +288,12 @@ const SHARED_KEYS: u64 = 1 << 63;
 const PROMPT_EXPONENT: f64 = 1.0;
 
 impl SessionPool {
-    fn new(habits: &SessionModel, merged: u64, seed: u64) -> SessionPool {
+    fn new(habits: SessionModel, merged: u64, seed: u64) -> SessionPool {
         let count = (u64::from(habits.sessions) / merged).max(1) as u32;
         let prompts = (u64::from(habits.system_prompts) / merged).max(1);
         let mut pool = SessionPool {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            habits: *habits,
+            habits,
             prompts: RankDistribution::new(prompts, 1, PROMPT_EXPONENT),
             sessions: (0..count).map(|_| PromptSession::default()).collect(),
             due: BinaryHeap::new(),

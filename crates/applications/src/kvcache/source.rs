@@ -8,12 +8,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::output::{ChunkWriter, KvCacheOutput};
-use super::prompt::Prompt;
 use super::requests::PromptGenerator;
-use super::{ChunkClass, SlotLayout};
+use super::trace::Prompt;
+use super::{ChunkClass, KvCacheSettings, SECOND_NS, SlotLayout};
 use crate::cache::{RecentOffers, Tier};
-use workload::random::below;
-use workload::{IoRequest, OwnedRange, RequestSource, WorkloadError, WorkloadMeasure};
+use crate::queue::{RequestQueue, SteppedModel};
+use workload::random::{below, mix};
+use workload::{IoRequest, OwnedRange, RequestSource, WorkloadError, WorkloadMeasure, WorkloadTarget};
 
 /// Requests without a write that end the run. The tiers then hold all requested chunks.
 const IDLE_PROMPTS: u64 = 1_000_000;
@@ -48,7 +49,6 @@ impl ClassCounters {
 }
 
 /// A server with its tier.
-#[derive(Debug)]
 pub(super) struct CacheWorker {
     class: usize,
     pub(super) place: SlotLayout,
@@ -74,23 +74,23 @@ pub(super) struct CacheWorker {
 
 impl CacheWorker {
     pub(super) fn new(
-        number: usize,
-        class: &ChunkClass,
+        settings: &KvCacheSettings,
+        (number, class): (usize, &ChunkClass),
         place: SlotLayout,
-        tier: Tier,
-        generator: PromptGenerator,
-        ttl_ns: u64,
+        target: &WorkloadTarget,
         seed: u64,
-    ) -> CacheWorker {
-        CacheWorker {
+    ) -> Result<CacheWorker, WorkloadError> {
+        let mut tier = Tier::new(1, settings.eviction);
+        tier.grow(0, place.slots);
+        Ok(CacheWorker {
             class: number,
             place,
             tier,
-            generator,
+            generator: PromptGenerator::new(class, &place, target, seed)?,
             admit_percent: class.admit_percent,
             offers: class.admit_second_request.then(RecentOffers::default),
-            ttl_ns,
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            ttl_ns: (settings.ttl_seconds * SECOND_NS) as u64,
+            random: Xoshiro256PlusPlus::seed_from_u64(mix(seed)),
             prompt: Prompt::default(),
             pieces: VecDeque::new(),
             piece_ns: 0,
@@ -98,7 +98,7 @@ impl CacheWorker {
             before_full: None,
             scratch: Vec::new(),
             left: Vec::new(),
-        }
+        })
     }
 
     /// Sends one write of the current request, or begins the next request. Returns true after a
@@ -190,7 +190,6 @@ impl CacheWorker {
 }
 
 /// Tiers under load.
-#[derive(Debug)]
 pub struct KvCache {
     pub(super) workers: Vec<CacheWorker>,
     /// Time of the next step of each worker.
@@ -199,8 +198,6 @@ pub struct KvCache {
     pub(super) output: KvCacheOutput,
     /// Requests since the last write.
     idle: u64,
-    error: Option<WorkloadError>,
-    ended: bool,
 }
 
 impl KvCache {
@@ -211,21 +208,7 @@ impl KvCache {
             ranges,
             output,
             idle: 0,
-            error: None,
-            ended: false,
         }
-    }
-
-    /// Runs the next step of the earliest worker. Returns false at the end.
-    pub(super) fn step(&mut self) -> Result<bool, WorkloadError> {
-        let Some(Reverse((now_ns, number))) = self.due.pop() else {
-            return Ok(false);
-        };
-        let worker = &mut self.workers[number];
-        let (wrote, next_ns) = worker.step(number, now_ns, &mut self.output)?;
-        self.due.extend(next_ns.map(|at_ns| Reverse((at_ns, number))));
-        self.idle = if wrote { 0 } else { self.idle + 1 };
-        Ok(self.idle < IDLE_PROMPTS)
     }
 
     fn counters(&self, class: Option<usize>) -> ClassCounters {
@@ -238,21 +221,27 @@ impl KvCache {
     }
 }
 
+impl SteppedModel for KvCache {
+    fn queue(&mut self) -> &mut RequestQueue {
+        &mut self.output.queue
+    }
+
+    /// Runs the next step of the earliest worker. Returns false at the end.
+    fn step(&mut self) -> Result<bool, WorkloadError> {
+        let Some(Reverse((now_ns, number))) = self.due.pop() else {
+            return Ok(false);
+        };
+        let worker = &mut self.workers[number];
+        let (wrote, next_ns) = worker.step(number, now_ns, &mut self.output)?;
+        self.due.extend(next_ns.map(|at_ns| Reverse((at_ns, number))));
+        self.idle = if wrote { 0 } else { self.idle + 1 };
+        Ok(self.idle < IDLE_PROMPTS)
+    }
+}
+
 impl RequestSource for KvCache {
     fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
-        while self.output.queue.ready() < limit && !self.ended {
-            match self.step() {
-                Ok(more) => self.ended = !more,
-                Err(error) => {
-                    self.ended = true;
-                    self.error = Some(error);
-                }
-            }
-        }
-        match self.error.take_if(|_| self.output.queue.ready() == 0) {
-            Some(error) => Err(error),
-            None => Ok(self.output.queue.pop_batch(requests, limit)),
-        }
+        self.run_batch(requests, limit)
     }
 
     fn streams(&self) -> Vec<String> {

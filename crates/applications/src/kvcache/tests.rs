@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use super::*;
+use crate::queue::SteppedModel;
 use crate::testing::{MIB, drive, expected_hits, measure, scaled_drive, zipf_weights};
 use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
@@ -337,7 +338,7 @@ fn impossible_settings_are_named() {
     let with = |change: fn(&mut KvCacheSettings)| {
         let mut settings = one(PromptSettings::default(), TierEviction::Lru);
         change(&mut settings);
-        settings.source(&drive(64), 1).expect_err("it cannot be").to_string()
+        settings.source(&drive(64), 1).err().expect("it cannot be").to_string()
     };
     assert_eq!(
         with(|settings| settings.classes.clear()),

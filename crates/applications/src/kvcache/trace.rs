@@ -6,10 +6,21 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::prompt::Prompt;
 use workload::WorkloadError;
 use workload::random::mix;
 use workload::trace::{MooncakeRequest, ReadOutcome, RecordReader};
+
+/// A request for the chunks of a prompt.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Prompt {
+    /// Arrival time since the start of the workload.
+    pub(super) at_ns: u64,
+    /// Session of the request.
+    pub(super) session: u64,
+    pub(super) chunks: Vec<u64>,
+    /// Time per chunk until the worker takes the next request. 0 if requests have arrival times.
+    pub(super) chunk_ns: u64,
+}
 
 /// A trace of requests in Mooncake's format (README of kvcache-ai/Mooncake, FAST '25).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +41,7 @@ impl MooncakeSettings {
 }
 
 /// Reads trace files one after another.
+#[derive(Default)]
 pub(super) struct MooncakeTrace {
     files: Vec<PathBuf>,
     open: Option<RecordReader>,
@@ -47,30 +59,9 @@ pub(super) struct MooncakeTrace {
     last_ns: u64,
 }
 
-impl std::fmt::Debug for MooncakeTrace {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = formatter.debug_struct("Trace");
-        debug.field("files", &self.files).field("pass", &self.pass).finish_non_exhaustive()
-    }
-}
-
 impl MooncakeTrace {
-    pub(super) fn new(
-        settings: &MooncakeSettings,
-        sampled: u64,
-        endless: bool,
-    ) -> Result<MooncakeTrace, WorkloadError> {
-        let mut trace = MooncakeTrace {
-            files: settings.files.clone(),
-            open: None,
-            next_file: 0,
-            endless,
-            sampled,
-            pass: 0,
-            requests: 0,
-            pass_began_ns: 0,
-            last_ns: 0,
-        };
+    pub(super) fn new(settings: &MooncakeSettings, sampled: u64, endless: bool) -> Result<Self, WorkloadError> {
+        let mut trace = MooncakeTrace { files: settings.files.clone(), endless, sampled, ..MooncakeTrace::default() };
         trace.open_next()?;
         Ok(trace)
     }

@@ -20,7 +20,6 @@ use super::log::WriteAheadLog;
 use super::store::{FileStore, StoreFull};
 use super::tree::LsmTree;
 
-#[derive(Debug)]
 pub struct Database {
     pub(super) trees: Vec<LsmTree>,
     pub(super) store: FileStore,

@@ -14,7 +14,6 @@ pub struct BlockExtent {
     pub blocks: u32,
 }
 
-#[derive(Debug, Clone)]
 pub struct FreeSpace {
     /// First block and length of each free extent. Free extents never touch each other.
     free: BTreeMap<u32, u32>,

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::table::SortedTable;
 
 /// Tables of a level below level 0.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct SortedLevel {
     /// Tables by first key.
     tables: BTreeMap<u32, SortedTable>,

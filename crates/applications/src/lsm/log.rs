@@ -29,7 +29,6 @@ pub struct LogRules {
     pub recycle: bool,
 }
 
-#[derive(Debug, Clone)]
 struct WalFile {
     number: u64,
     extents: Vec<BlockExtent>,
@@ -39,7 +38,6 @@ struct WalFile {
     unsynced: u32,
 }
 
-#[derive(Debug)]
 pub struct WriteAheadLog {
     rules: LogRules,
     open: Option<WalFile>,

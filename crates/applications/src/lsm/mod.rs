@@ -21,7 +21,6 @@ mod families;
 mod level;
 mod log;
 mod output;
-mod rules;
 mod source;
 mod store;
 mod table;
@@ -44,10 +43,9 @@ use extents::{BLOCK_BYTES, FreeSpace};
 use families::FamilyMember;
 use log::{LogRules, WriteAheadLog};
 use output::{LsmOutput, PlacementInputs, TreeShape};
-use rules::TreeRules;
 use source::Client;
 use store::FileStore;
-use tree::LsmTree;
+use tree::{LsmTree, TreeRules};
 use workload::random::mix;
 use workload::{WorkloadError, WorkloadTarget, multiple_of, within};
 
@@ -282,14 +280,8 @@ impl LsmSettings {
             memtable_entries: scaled("memtable_bytes", self.memtable_bytes)?,
             table_entries: scaled("table_bytes", self.table_bytes)?,
             base_entries: scaled("base_level_bytes", self.base_level_bytes)?,
-            multiplier: self.level_multiplier,
-            levels: self.levels,
-            level_zero_tables: self.level_zero_tables,
-            dynamic_levels: self.dynamic_levels,
-            compaction: self.compaction,
             most_entries,
-            size_ratio_percent: self.size_ratio_percent,
-            space_amplification_percent: self.space_amplification_percent,
+            settings: self.clone(),
         })
     }
 

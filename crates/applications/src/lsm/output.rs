@@ -39,7 +39,6 @@ pub enum WriteOrigin {
     },
 }
 
-#[derive(Debug, Clone)]
 pub struct PlacementInputs {
     pub placement: LsmPlacement,
     /// Index of the log for [`LsmPlacement::Table`].
@@ -49,7 +48,6 @@ pub struct PlacementInputs {
 }
 
 /// Properties of a tree that the output needs.
-#[derive(Debug, Clone)]
 pub struct TreeShape {
     /// Number of levels with level 0. Each level is a stream.
     pub levels: usize,
@@ -60,7 +58,6 @@ pub struct TreeShape {
     pub table: Vec<u16>,
 }
 
-#[derive(Debug)]
 struct TreeStreams {
     shape: TreeShape,
     /// Stream of the tree's level 0.
@@ -72,7 +69,6 @@ struct TreeStreams {
 }
 
 /// Makes requests and counts them.
-#[derive(Debug)]
 pub struct LsmOutput {
     /// Requests that the caller can take.
     pub(crate) queue: RequestQueue,

@@ -8,13 +8,13 @@ use super::database::Database;
 use super::store::StoreFull;
 use super::tree::{LsmTree, TreeCounters};
 use crate::bitmap::Bitmap;
+use crate::queue::{RequestQueue, SteppedModel};
 use crate::ratio;
 use crate::ycsb::{Mix, YcsbKeys, YcsbOperation};
 use workload::random::{below, mix};
 use workload::{IoRequest, RequestSource, WorkloadError, WorkloadMeasure};
 
 /// A database under load.
-#[derive(Debug)]
 pub struct Lsm {
     pub(super) database: Database,
     clients: Vec<Client>,
@@ -24,14 +24,11 @@ pub struct Lsm {
     /// Cumulative bound of the draws for each family.
     bounds: Vec<u64>,
     is_loading: bool,
-    error: Option<WorkloadError>,
-    ended: bool,
 }
 
 /// Number of draws for the choice of a family.
 const FAMILY_DRAWS: u64 = 1 << 53;
 
-#[derive(Debug)]
 pub struct Client {
     keys: YcsbKeys,
     mix: Mix,
@@ -50,7 +47,7 @@ fn bulk_by_level(tree: &LsmTree, keys: &mut YcsbKeys, load: u32) -> Vec<(usize, 
     let mut all = Bitmap::new(most);
     (0..load).for_each(|_| _ = all.set(keys.insert().expect("the loaded data fits") as usize));
     let all = descending(&all);
-    match tree.rules.compaction {
+    match tree.rules.settings.compaction {
         Compaction::Fifo => return Vec::new(),
         Compaction::Tiered => return vec![(0, all)],
         Compaction::Levelled => {}
@@ -111,8 +108,6 @@ impl Lsm {
             names,
             random: Xoshiro256PlusPlus::seed_from_u64(mix(seed)),
             is_loading: true,
-            error: None,
-            ended: false,
         }
     }
 
@@ -128,8 +123,7 @@ impl Lsm {
         clients.all(|client| client.bulk.is_empty() && client.keys.records() >= client.load)
     }
 
-    /// Executes the next operation. Returns false at the end.
-    pub(super) fn step(&mut self) -> Result<bool, StoreFull> {
+    fn execute_next(&mut self) -> Result<bool, StoreFull> {
         if self.is_loading && self.load()? {
             return Ok(true);
         }
@@ -223,25 +217,23 @@ fn levels_of(tree: &LsmTree, name: &dyn Fn(&str) -> String) -> Vec<WorkloadMeasu
     measures
 }
 
+impl SteppedModel for Lsm {
+    fn queue(&mut self) -> &mut RequestQueue {
+        &mut self.database.store.output.queue
+    }
+
+    fn step(&mut self) -> Result<bool, WorkloadError> {
+        self.execute_next().map_err(|StoreFull| {
+            let used = 100.0 * self.database.store.space.used_share();
+            let setting = format!("a drive with {used:.1} % in use");
+            WorkloadError::setting(setting, "has no room for another table. Use a smaller data_percent")
+        })
+    }
+}
+
 impl RequestSource for Lsm {
     fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
-        while self.database.store.output.queue.ready() < limit && !self.ended {
-            match self.step() {
-                Ok(true) => {}
-                Ok(false) => self.ended = true,
-                Err(StoreFull) => {
-                    self.ended = true;
-                    let used = 100.0 * self.database.store.space.used_share();
-                    let setting = format!("a drive with {used:.1} % in use");
-                    let problem = "has no room for another table. Use a smaller data_percent";
-                    self.error = Some(WorkloadError::setting(setting, problem));
-                }
-            }
-        }
-        match self.error.take_if(|_| self.database.store.output.queue.ready() == 0) {
-            Some(error) => Err(error),
-            None => Ok(self.database.store.output.queue.pop_batch(requests, limit)),
-        }
+        self.run_batch(requests, limit)
     }
 
     fn streams(&self) -> Vec<String> {

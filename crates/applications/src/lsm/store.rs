@@ -8,7 +8,6 @@ use super::table::SortedTable;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreFull;
 
-#[derive(Debug)]
 pub struct FileStore {
     pub(super) space: FreeSpace,
     pub(super) output: LsmOutput,

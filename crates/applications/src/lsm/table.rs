@@ -4,7 +4,6 @@ use super::extents::BlockExtent;
 
 /// A file of sorted entries of equal size. It stores exact keys, so compaction drops exactly the
 /// overwritten entries.
-#[derive(Debug, Clone)]
 pub struct SortedTable {
     /// First and last key, cached here so that a search reads no lists of keys.
     bounds: (u32, u32),

@@ -1,6 +1,7 @@
 //! Tests of the tree against a plain set of keys, a record of its space, and known formulas.
 
 use super::*;
+use crate::queue::SteppedModel;
 use crate::testing::{MIB, drive, measure, scaled_drive};
 use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
@@ -325,7 +326,7 @@ fn impossible_settings_are_refused() {
     let refused = |change: fn(&mut LsmSettings), part: &str| {
         let mut settings = small(Mix::A);
         change(&mut settings);
-        let error = settings.source(&drive(64), 0).unwrap_err().to_string();
+        let error = settings.source(&drive(64), 0).err().unwrap().to_string();
         assert!(error.contains(part), "{error}");
     };
     refused(|settings| settings.data_percent = 96.0, "0.1 to 95");
@@ -697,7 +698,7 @@ fn impossible_families_are_refused() {
             "memtable_bytes = \"256KiB\"\ntable_bytes = \"256KiB\"\nbase_level_bytes = \"1MiB\"\n{settings}\n{families}"
         );
         let settings: LsmSettings = toml::from_str(&text).expect("settings");
-        settings.source(&drive(64), 0).expect_err("it cannot be").to_string()
+        settings.source(&drive(64), 0).err().expect("it cannot be").to_string()
     };
     let two = "[families.one]\n[families.two]\n";
     for (settings, families, expected) in [

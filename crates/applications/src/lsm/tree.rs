@@ -9,13 +9,31 @@
 //! RocksDB: `db/version_set.cc` (scores, targets of levels),
 //! `db/compaction/compaction_picker_level.cc` and `compaction_picker_universal.cc`.
 
-use super::Compaction;
 use super::extents::BLOCK_BYTES;
 use super::level::SortedLevel;
 use super::output::WriteOrigin;
-use super::rules::TreeRules;
 use super::store::{FileStore, StoreFull, blocks_of};
 use super::table::{SortedTable, merge};
+use super::{Compaction, LsmSettings};
+
+/// Settings of a tree, with its sizes in entries of the drive or its scaled model.
+pub struct TreeRules {
+    pub(super) settings: LsmSettings,
+    /// Bytes of a key with its value.
+    pub entry_bytes: u64,
+    pub(super) memtable_entries: u64,
+    pub(super) table_entries: u64,
+    pub(super) base_entries: u64,
+    /// Maximum number of entries of a FIFO tree.
+    pub(super) most_entries: u64,
+}
+
+impl TreeRules {
+    /// Bytes of a full memtable.
+    pub fn memtable_bytes(&self) -> u64 {
+        self.memtable_entries * self.entry_bytes
+    }
+}
 
 #[derive(Debug, Clone, Default)]
 pub struct TreeCounters {
@@ -33,7 +51,6 @@ pub struct TreeCounters {
     pub trivial_moves: u64,
 }
 
-#[derive(Debug)]
 pub struct LsmTree {
     pub(super) rules: TreeRules,
     /// Number of the tree in its database.
@@ -52,7 +69,7 @@ pub struct LsmTree {
 impl LsmTree {
     /// Creates an empty tree with this number in its database.
     pub fn new(rules: TreeRules, number: usize) -> LsmTree {
-        let levels = rules.levels as usize;
+        let levels = rules.settings.levels as usize;
         LsmTree {
             number,
             counters: TreeCounters { level_bytes: vec![0; levels], ..TreeCounters::default() },
@@ -102,11 +119,11 @@ impl LsmTree {
     pub fn steady_levels(&self, records: u64) -> Vec<u64> {
         let mut steady = vec![0; self.levels.len()];
         let deepest = steady.len() - 1;
-        if self.rules.dynamic_levels {
+        if self.rules.settings.dynamic_levels {
             let mut entries = records;
             for level in steady.iter_mut().skip(1).rev() {
                 *level = entries;
-                entries /= self.rules.multiplier;
+                entries /= self.rules.settings.level_multiplier;
                 if entries <= self.rules.base_entries {
                     break;
                 }
@@ -118,7 +135,7 @@ impl LsmTree {
                 if *level == records {
                     break;
                 }
-                target = target.saturating_mul(self.rules.multiplier);
+                target = target.saturating_mul(self.rules.settings.level_multiplier);
             }
         }
         steady
@@ -171,7 +188,7 @@ impl LsmTree {
 
     /// Runs the due compactions.
     pub fn compact(&mut self, store: &mut FileStore) -> Result<(), StoreFull> {
-        match self.rules.compaction {
+        match self.rules.settings.compaction {
             Compaction::Levelled => self.compact_levels(store),
             Compaction::Tiered => self.compact_tiers(store),
             Compaction::Fifo => {
@@ -201,7 +218,7 @@ impl LsmTree {
         loop {
             let targets = self.targets();
             let base = self.base(&targets);
-            let level_zero_score = self.runs.len() as f64 / f64::from(self.rules.level_zero_tables);
+            let level_zero_score = self.runs.len() as f64 / f64::from(self.rules.settings.level_zero_tables);
             let scores = (base..self.levels.len() - 1).map(|level| self.entries[level] as f64 / targets[level] as f64);
             let (level, score) = (base..)
                 .zip(scores)
@@ -220,9 +237,9 @@ impl LsmTree {
     /// grow by the multiplier. Dynamic targets begin with the size of the largest level, which the
     /// last level gets, and shrink upwards to the base size. Levels above that stay empty.
     fn targets(&self) -> Vec<u64> {
-        let multiplier = self.rules.multiplier;
+        let multiplier = self.rules.settings.level_multiplier;
         let mut targets = vec![0; self.levels.len()];
-        if self.rules.dynamic_levels {
+        if self.rules.settings.dynamic_levels {
             let mut target = *self.entries.iter().max().expect("there are levels");
             for level in targets.iter_mut().rev() {
                 *level = target.max(1);
@@ -303,7 +320,7 @@ impl LsmTree {
     /// Tiered (RocksDB's universal): merges neighbouring runs while there are too many, by the
     /// first rule that applies.
     fn compact_tiers(&mut self, store: &mut FileStore) -> Result<(), StoreFull> {
-        while self.runs.len() >= self.rules.level_zero_tables as usize {
+        while self.runs.len() >= self.rules.settings.level_zero_tables as usize {
             let entries: Vec<u64> =
                 self.runs.iter().map(|run| run.iter().map(|table| table.keys.len() as u64).sum()).collect();
             let Some(places) = self.runs_to_merge(&entries) else {
@@ -318,7 +335,7 @@ impl LsmTree {
     fn runs_to_merge(&self, entries: &[u64]) -> Option<std::ops::Range<usize>> {
         // Space amplification: merge all runs if the younger ones are too large.
         let above: u64 = entries[1..].iter().sum();
-        if above * 100 >= entries[0] * self.rules.space_amplification_percent {
+        if above * 100 >= entries[0] * self.rules.settings.space_amplification_percent {
             return Some(0..entries.len());
         }
         // Similar size: from a start run, add older runs while the next is no larger than the sum
@@ -326,7 +343,7 @@ impl LsmTree {
         for end in (2..=entries.len()).rev() {
             let mut sum = entries[end - 1];
             let mut start = end - 1;
-            while start > 0 && entries[start - 1] * 100 <= sum * (100 + self.rules.size_ratio_percent) {
+            while start > 0 && entries[start - 1] * 100 <= sum * (100 + self.rules.settings.size_ratio_percent) {
                 start -= 1;
                 sum += entries[start];
             }
@@ -335,7 +352,7 @@ impl LsmTree {
             }
         }
         // Number of runs: merge the youngest ones to return to the limit.
-        let limit = self.rules.level_zero_tables as usize;
+        let limit = self.rules.settings.level_zero_tables as usize;
         (entries.len() > limit).then(|| limit - 1..entries.len())
     }
 
@@ -364,7 +381,7 @@ impl LsmTree {
         let mut tier = 0;
         let mut most = self.rules.memtable_entries;
         while entries > most && tier + 1 < self.counters.level_bytes.len() {
-            most = most.saturating_mul(u64::from(self.rules.level_zero_tables));
+            most = most.saturating_mul(u64::from(self.rules.settings.level_zero_tables));
             tier += 1;
         }
         tier

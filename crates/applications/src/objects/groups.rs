@@ -23,7 +23,6 @@ pub enum ObjectGrouping {
     Rewritten,
 }
 
-#[derive(Debug)]
 pub(super) struct GroupSorter {
     groups: ObjectGrouping,
     /// Upper bounds of the size classes in ascending order, bytes.

@@ -33,7 +33,6 @@
 //! nginx) it has only the space.
 
 mod groups;
-mod object;
 mod output;
 mod segments;
 mod slots;

@@ -13,8 +13,7 @@ use std::collections::{BTreeSet, VecDeque};
 use prefetch::prefetch;
 
 use super::groups::GroupSorter;
-use super::object::{CacheObject, ObjectCounters};
-use super::output::ObjectOutput;
+use super::output::{CacheObject, ObjectOutput};
 use super::{ObjectCacheSettings, ObjectEviction};
 use crate::cache::Index;
 
@@ -34,14 +33,15 @@ pub(super) struct StoredObject {
     expires_ns: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum SegmentState {
+    #[default]
     Free,
     Open,
     Closed,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ObjectSegment {
     pub(super) state: SegmentState,
     group: usize,
@@ -60,22 +60,6 @@ pub(super) struct ObjectSegment {
 }
 
 impl ObjectSegment {
-    fn free() -> ObjectSegment {
-        ObjectSegment {
-            state: SegmentState::Free,
-            group: 0,
-            objects: Vec::new(),
-            valid_bytes: 0,
-            filled_bytes: 0,
-            written_bytes: 0,
-            expires_ns: 0,
-            uses: 0,
-            used_at: 0,
-            closed_at: 0,
-            order: (0, 0),
-        }
-    }
-
     /// Position in the eviction order. The smallest leaves first.
     fn order_by(&self, eviction: ObjectEviction) -> (u64, u64) {
         let first = match eviction {
@@ -89,7 +73,6 @@ impl ObjectSegment {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct SegmentStore {
     eviction: ObjectEviction,
     reinsert_uses: u32,
@@ -124,7 +107,7 @@ impl SegmentStore {
             compact_under: settings.compact_under as usize,
             compact_below: settings.compact_percent / 100.0,
             segment_bytes,
-            segments: (0..count).map(|_| ObjectSegment::free()).collect(),
+            segments: (0..count).map(|_| ObjectSegment::default()).collect(),
             free: (0..count).collect(),
             open: vec![None; groups],
             order: BTreeSet::new(),
@@ -182,18 +165,12 @@ impl SegmentStore {
     }
 
     /// Looks up an object and counts a use. Returns its size if it is stored and has not expired.
-    pub(super) fn lookup(
-        &mut self,
-        key: u64,
-        now_ns: u64,
-        counters: &mut ObjectCounters,
-        output: &mut ObjectOutput,
-    ) -> Option<u32> {
+    pub(super) fn lookup(&mut self, key: u64, now_ns: u64, output: &mut ObjectOutput) -> Option<u32> {
         let number = self.find(key)?;
         let held = &mut self.objects[number as usize];
         if held.expires_ns <= now_ns {
-            counters.expired += 1;
-            self.remove(key, counters, output);
+            output.counters.expired += 1;
+            self.remove(key, output);
             return None;
         }
         held.uses = held.uses.saturating_add(1);
@@ -210,9 +187,9 @@ impl SegmentStore {
         Some(held.bytes)
     }
 
-    pub(super) fn remove(&mut self, key: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
+    pub(super) fn remove(&mut self, key: u64, output: &mut ObjectOutput) {
         let Some(number) = self.find(key) else { return };
-        let held = self.unlink(number, counters);
+        let held = self.unlink(number, output);
         let segment = &self.segments[held.segment as usize];
         if segment.state == SegmentState::Closed && segment.valid_bytes == 0 {
             self.release(held.segment, output);
@@ -222,12 +199,12 @@ impl SegmentStore {
     }
 
     /// Removes an object from the index. The caller must handle the rest of its segment.
-    fn unlink(&mut self, number: u32, counters: &mut ObjectCounters) -> StoredObject {
+    fn unlink(&mut self, number: u32, output: &mut ObjectOutput) -> StoredObject {
         let object = &mut self.objects[number as usize];
         let held = *object;
         object.segment = NONE;
         self.index.remove(Index::tag(held.key), number);
-        counters.stored_bytes -= u64::from(held.bytes);
+        output.counters.stored_bytes -= u64::from(held.bytes);
         let segment = &mut self.segments[held.segment as usize];
         assert!(
             segment.state != SegmentState::Free && segment.valid_bytes >= u64::from(held.bytes),
@@ -258,36 +235,29 @@ impl SegmentStore {
         self.by_valid.remove(&(0, number));
         let mut objects = std::mem::take(&mut segment.objects);
         self.unused.append(&mut objects);
-        *segment = ObjectSegment { objects, ..ObjectSegment::free() };
+        *segment = ObjectSegment { objects, ..ObjectSegment::default() };
         self.free.push_back(number);
         output.discard(self.start_bytes(number), self.segment_bytes);
     }
 
     /// Evicts a closed segment with its objects. Objects with at least `kept_uses` uses wait for a
     /// rewrite.
-    fn evict(
-        &mut self,
-        number: u32,
-        kept_uses: Option<u32>,
-        now_ns: u64,
-        counters: &mut ObjectCounters,
-        output: &mut ObjectOutput,
-    ) {
+    fn evict(&mut self, number: u32, kept_uses: Option<u32>, now_ns: u64, output: &mut ObjectOutput) {
         let objects = std::mem::take(&mut self.segments[number as usize].objects);
         for (at, object) in objects.iter().enumerate() {
             self.prefetch_evicted(&objects, at);
             if self.objects[*object as usize].segment == NONE {
                 continue;
             }
-            let held = self.unlink(*object, counters);
+            let held = self.unlink(*object, output);
             if held.expires_ns <= now_ns {
-                counters.expired += 1;
+                output.counters.expired += 1;
             } else if kept_uses.is_some_and(|least| held.uses >= least) {
                 let object = CacheObject { key: held.key, bytes: held.bytes, expires_ns: held.expires_ns };
-                counters.rewritten_bytes += u64::from(held.bytes);
+                output.counters.rewritten_bytes += u64::from(held.bytes);
                 self.pending.push_back((object, true));
             } else {
-                counters.evictions += 1;
+                output.counters.evictions += 1;
             }
         }
         self.segments[number as usize].objects = objects;
@@ -307,14 +277,14 @@ impl SegmentStore {
     /// Compacts mostly empty segments while few are free, and rewrites all their objects. The
     /// fraction relates to the filled bytes, not to the segment size. Otherwise a partly filled
     /// segment of large objects would be rewritten forever.
-    fn compact(&mut self, now_ns: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
+    fn compact(&mut self, now_ns: u64, output: &mut ObjectOutput) {
         while self.free.len() < self.compact_under
             && let Some(&(valid_bytes, number)) = self.by_valid.first()
             && (valid_bytes as f64) < self.compact_below * self.segments[number as usize].filled_bytes as f64
         {
             let free = self.free.len();
-            self.evict(number, Some(0), now_ns, counters, output);
-            counters.compactions += 1;
+            self.evict(number, Some(0), now_ns, output);
+            output.counters.compactions += 1;
             assert_eq!(self.free.len(), free + 1, "a compacted segment is free");
         }
     }
@@ -325,44 +295,30 @@ impl SegmentStore {
     }
 
     /// Takes a free segment. If there is none, evicts one.
-    fn take_free(&mut self, now_ns: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) -> u32 {
-        self.compact(now_ns, counters, output);
+    fn take_free(&mut self, now_ns: u64, output: &mut ObjectOutput) -> u32 {
+        self.compact(now_ns, output);
         if self.free.is_empty() {
             let first = self.order.first().expect("there are more segments than groups");
-            self.evict(first.2, self.kept_uses(), now_ns, counters, output);
+            self.evict(first.2, self.kept_uses(), now_ns, output);
         }
         self.free.pop_front().expect("an evicted segment is free")
     }
 
-    pub(super) fn store(
-        &mut self,
-        object: CacheObject,
-        now_ns: u64,
-        sorter: &GroupSorter,
-        counters: &mut ObjectCounters,
-        output: &mut ObjectOutput,
-    ) {
+    pub(super) fn store(&mut self, object: CacheObject, now_ns: u64, sorter: &GroupSorter, output: &mut ObjectOutput) {
         assert!(self.pending.is_empty(), "one object after another");
         self.pending.push_back((object, false));
         while let Some((object, is_rewritten)) = self.pending.pop_front() {
             let group = sorter.group(object.key, object.bytes, is_rewritten);
-            let number = self.segment_for(group, object.bytes, now_ns, counters, output);
+            let number = self.segment_for(group, object.bytes, now_ns, output);
             self.insert(number, object);
-            counters.stored_bytes += u64::from(object.bytes);
+            output.counters.stored_bytes += u64::from(object.bytes);
             let waiting = self.segments[number as usize].filled_bytes / output.write_bytes * output.write_bytes;
             self.write_up_to(number, waiting, output);
         }
     }
 
     /// Open segment of a group with room for `bytes` bytes.
-    fn segment_for(
-        &mut self,
-        group: usize,
-        bytes: u32,
-        now_ns: u64,
-        counters: &mut ObjectCounters,
-        output: &mut ObjectOutput,
-    ) -> u32 {
+    fn segment_for(&mut self, group: usize, bytes: u32, now_ns: u64, output: &mut ObjectOutput) -> u32 {
         if let Some(open) = self.open[group] {
             if self.segments[open as usize].filled_bytes + u64::from(bytes) <= self.segment_bytes {
                 return open;
@@ -370,7 +326,7 @@ impl SegmentStore {
             self.open[group] = None;
             self.close(open, output);
         }
-        let number = self.take_free(now_ns, counters, output);
+        let number = self.take_free(now_ns, output);
         let segment = &mut self.segments[number as usize];
         assert_eq!(segment.state, SegmentState::Free, "segment {number} is opened when it is free");
         segment.state = SegmentState::Open;
@@ -431,14 +387,14 @@ impl SegmentStore {
     }
 
     /// Evicts the segments with only expired objects, if the eviction policy is `ttl`.
-    pub(super) fn expire(&mut self, now_ns: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
+    pub(super) fn expire(&mut self, now_ns: u64, output: &mut ObjectOutput) {
         if self.eviction != ObjectEviction::Ttl {
             return;
         }
         while let Some(&(expires_ns, _, number)) = self.order.first()
             && expires_ns <= now_ns
         {
-            self.evict(number, self.kept_uses(), now_ns, counters, output);
+            self.evict(number, self.kept_uses(), now_ns, output);
             assert!(self.pending.is_empty(), "an expired object is not rewritten");
         }
     }

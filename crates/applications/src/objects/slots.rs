@@ -6,11 +6,9 @@
 use prefetch::prefetch;
 
 use super::groups::GroupSorter;
-use super::object::{CacheObject, ObjectCounters};
-use super::output::ObjectOutput;
+use super::output::{CacheObject, ObjectOutput};
 use crate::cache::{Tier, TierEviction};
 
-#[derive(Debug, Clone, Copy)]
 struct SlotClass {
     slot_bytes: u64,
     slots_of_slab: u32,
@@ -31,7 +29,6 @@ pub(super) struct ObjectSlot {
     slab: u32,
 }
 
-#[derive(Debug)]
 pub(super) struct SlotStore {
     eviction: TierEviction,
     classes: Vec<SlotClass>,
@@ -81,34 +78,28 @@ impl SlotStore {
     }
 
     /// Looks up an object and counts a use. Returns its size if it is stored and has not expired.
-    pub(super) fn lookup(
-        &mut self,
-        key: u64,
-        now_ns: u64,
-        counters: &mut ObjectCounters,
-        output: &mut ObjectOutput,
-    ) -> Option<u32> {
+    pub(super) fn lookup(&mut self, key: u64, now_ns: u64, output: &mut ObjectOutput) -> Option<u32> {
         let slot = self.tier.lookup(key)?;
         let ObjectSlot { bytes, expires_ns, .. } = self.slots[slot as usize];
         if expires_ns <= now_ns {
-            counters.expired += 1;
-            self.remove(key, counters, output);
+            output.counters.expired += 1;
+            self.remove(key, output);
             return None;
         }
         output.read(self.offset_bytes(slot), bytes);
         Some(bytes)
     }
 
-    pub(super) fn remove(&mut self, key: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
+    pub(super) fn remove(&mut self, key: u64, output: &mut ObjectOutput) {
         if let Some(slot) = self.tier.take_slot(key) {
-            self.clear_slot(slot, counters, output);
+            self.clear_slot(slot, output);
         }
     }
 
     /// Clears the slot of an object that has left.
-    fn clear_slot(&mut self, slot: u32, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
+    fn clear_slot(&mut self, slot: u32, output: &mut ObjectOutput) {
         let bytes = std::mem::take(&mut self.slots[slot as usize].bytes);
-        counters.stored_bytes -= u64::from(bytes);
+        output.counters.stored_bytes -= u64::from(bytes);
         output.discard(self.offset_bytes(slot), output.whole(bytes));
     }
 
@@ -121,33 +112,27 @@ impl SlotStore {
         self.slots.resize(self.slots.len() + slots_of_slab as usize, empty);
     }
 
-    pub(super) fn store(
-        &mut self,
-        object: CacheObject,
-        sorter: &GroupSorter,
-        counters: &mut ObjectCounters,
-        output: &mut ObjectOutput,
-    ) {
+    pub(super) fn store(&mut self, object: CacheObject, sorter: &GroupSorter, output: &mut ObjectOutput) {
         let home = sorter.class(object.bytes);
         if self.tier.is_full(home) && self.slabs.len() < self.slabs_max as usize {
             self.take_slab(home);
         }
         let Some(stored) = self.tier.store(home, object.key, None, object.expires_ns) else {
-            counters.without_slot += 1;
+            output.counters.without_slot += 1;
             return;
         };
-        counters.evictions += u64::from(stored.evicted.is_some());
+        output.counters.evictions += u64::from(stored.evicted.is_some());
         let held = &mut self.slots[stored.slot as usize];
         held.expires_ns = object.expires_ns;
         let before = std::mem::replace(&mut held.bytes, object.bytes);
         assert_eq!(before > 0, stored.evicted.is_some(), "a free slot holds nothing");
-        counters.stored_bytes = counters.stored_bytes + u64::from(object.bytes) - u64::from(before);
+        output.counters.stored_bytes = output.counters.stored_bytes + u64::from(object.bytes) - u64::from(before);
         let group = sorter.group(object.key, object.bytes, false);
         output.write(group, self.offset_bytes(stored.slot), output.whole(object.bytes));
     }
 
     /// Removes expired objects, if the eviction policy is `ttl`.
-    pub(super) fn expire(&mut self, now_ns: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
+    pub(super) fn expire(&mut self, now_ns: u64, output: &mut ObjectOutput) {
         if self.eviction != TierEviction::Ttl {
             return;
         }
@@ -155,9 +140,9 @@ impl SlotStore {
         for class in 0..self.classes.len() {
             self.tier.expire(class, now_ns, &mut left);
         }
-        counters.expired += left.len() as u64;
+        output.counters.expired += left.len() as u64;
         for slot in left.drain(..) {
-            self.clear_slot(slot, counters, output);
+            self.clear_slot(slot, output);
         }
         self.left = left;
     }

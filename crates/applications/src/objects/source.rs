@@ -6,12 +6,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::groups::GroupSorter;
-use super::object::{CacheObject, ObjectCounters};
-use super::output::ObjectOutput;
+use super::output::{CacheObject, ObjectOutput};
 use super::segments::SegmentStore;
 use super::slots::SlotStore;
 use super::{ObjectCacheSettings, ObjectLayout};
 use crate::cache::{AdmissionRequest, AdmissionState, CacheOperation, Dram, OperationKind, OperationSource};
+use crate::queue::{RequestQueue, SteppedModel};
 use crate::ratio;
 use workload::random::mix;
 use workload::{IoRequest, RequestSource, WorkloadError, WorkloadMeasure, WorkloadTarget};
@@ -23,7 +23,6 @@ const IDLE_OPERATIONS: u64 = 10_000_000;
 const SAMPLE_SALT: u64 = 0x7361_6d70_6c65;
 
 /// Store of objects on flash.
-#[derive(Debug)]
 pub(super) enum ObjectStore {
     Slots(SlotStore),
     Segments(SegmentStore),
@@ -88,45 +87,32 @@ impl ObjectStore {
     }
 
     /// Removes expired objects, if the eviction policy is `ttl`.
-    fn expire(&mut self, now_ns: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
+    fn expire(&mut self, now_ns: u64, output: &mut ObjectOutput) {
         match self {
-            ObjectStore::Slots(slots) => slots.expire(now_ns, counters, output),
-            ObjectStore::Segments(segments) => segments.expire(now_ns, counters, output),
+            ObjectStore::Slots(slots) => slots.expire(now_ns, output),
+            ObjectStore::Segments(segments) => segments.expire(now_ns, output),
         }
     }
 
     /// Looks up an object and counts a use. Returns its size if it is stored and has not expired.
-    fn lookup(
-        &mut self,
-        key: u64,
-        now_ns: u64,
-        counters: &mut ObjectCounters,
-        output: &mut ObjectOutput,
-    ) -> Option<u32> {
+    fn lookup(&mut self, key: u64, now_ns: u64, output: &mut ObjectOutput) -> Option<u32> {
         match self {
-            ObjectStore::Slots(slots) => slots.lookup(key, now_ns, counters, output),
-            ObjectStore::Segments(segments) => segments.lookup(key, now_ns, counters, output),
+            ObjectStore::Slots(slots) => slots.lookup(key, now_ns, output),
+            ObjectStore::Segments(segments) => segments.lookup(key, now_ns, output),
         }
     }
 
-    fn remove(&mut self, key: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
+    fn remove(&mut self, key: u64, output: &mut ObjectOutput) {
         match self {
-            ObjectStore::Slots(slots) => slots.remove(key, counters, output),
-            ObjectStore::Segments(segments) => segments.remove(key, counters, output),
+            ObjectStore::Slots(slots) => slots.remove(key, output),
+            ObjectStore::Segments(segments) => segments.remove(key, output),
         }
     }
 
-    fn store(
-        &mut self,
-        object: CacheObject,
-        now_ns: u64,
-        sorter: &GroupSorter,
-        counters: &mut ObjectCounters,
-        output: &mut ObjectOutput,
-    ) {
+    fn store(&mut self, object: CacheObject, now_ns: u64, sorter: &GroupSorter, output: &mut ObjectOutput) {
         match self {
-            ObjectStore::Slots(slots) => slots.store(object, sorter, counters, output),
-            ObjectStore::Segments(segments) => segments.store(object, now_ns, sorter, counters, output),
+            ObjectStore::Slots(slots) => slots.store(object, sorter, output),
+            ObjectStore::Segments(segments) => segments.store(object, now_ns, sorter, output),
         }
     }
 }
@@ -145,18 +131,10 @@ pub struct ObjectCache {
     pub(super) sorter: GroupSorter,
     pub(super) store: ObjectStore,
     pub(super) output: ObjectOutput,
-    pub(super) counters: ObjectCounters,
     /// Unchanged data that is still to be written.
     unchanged: Range<u64>,
-    error: Option<WorkloadError>,
-    ended: bool,
-}
-
-impl std::fmt::Debug for ObjectCache {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = formatter.debug_struct("ObjectCache");
-        debug.field("counters", &self.counters).finish_non_exhaustive()
-    }
+    /// Operations since the last request.
+    idle: u64,
 }
 
 impl ObjectCache {
@@ -185,36 +163,19 @@ impl ObjectCache {
             store: ObjectStore::new(settings, target, &sorter, groups)?,
             sorter,
             output: ObjectOutput::new(settings, target, groups),
-            counters: ObjectCounters::default(),
             unchanged: settings.unchanged(target),
-            error: None,
-            ended: false,
+            idle: 0,
         })
     }
 
     fn now_ns(&self) -> u64 {
-        (self.counters.operations as f64 * self.operation_ns) as u64
-    }
-
-    /// Writes the unchanged data first, then executes the next operation. Returns false at the end.
-    pub(super) fn step(&mut self) -> Result<bool, WorkloadError> {
-        if !self.unchanged.is_empty() {
-            self.unchanged.start = self.output.write_unchanged(&self.unchanged);
-            return Ok(true);
-        }
-        let Some(operation) = self.operations.next(|ahead| self.store.prefetch(ahead))? else {
-            return Ok(false);
-        };
-        if self.sampled == 1 || mix(operation.key ^ SAMPLE_SALT).is_multiple_of(self.sampled) {
-            self.execute(operation);
-        }
-        Ok(true)
+        (self.output.counters.operations as f64 * self.operation_ns) as u64
     }
 
     fn execute(&mut self, operation: CacheOperation) {
-        self.counters.operations += 1;
+        self.output.counters.operations += 1;
         let now_ns = self.now_ns();
-        self.store.expire(now_ns, &mut self.counters, &mut self.output);
+        self.store.expire(now_ns, &mut self.output);
         match (operation.kind, operation.bytes) {
             (OperationKind::Get, bytes) => self.get(operation.key, bytes),
             (OperationKind::Set, Some(bytes)) => self.set(operation.key, bytes),
@@ -223,16 +184,16 @@ impl ObjectCache {
     }
 
     fn get(&mut self, key: u64, bytes: Option<u32>) {
-        self.counters.gets += 1;
+        self.output.counters.gets += 1;
         if self.has_dram && self.dram.touch(key) {
-            self.counters.dram_hits += 1;
+            self.output.counters.dram_hits += 1;
             return;
         }
         let now_ns = self.now_ns();
-        let found = self.store.lookup(key, now_ns, &mut self.counters, &mut self.output);
+        let found = self.store.lookup(key, now_ns, &mut self.output);
         match (found, bytes) {
             (Some(found), _) => {
-                self.counters.flash_hits += 1;
+                self.output.counters.flash_hits += 1;
                 if self.has_dram {
                     self.insert(key, found);
                 }
@@ -243,7 +204,7 @@ impl ObjectCache {
     }
 
     fn set(&mut self, key: u64, bytes: u32) {
-        self.counters.sets += 1;
+        self.output.counters.sets += 1;
         self.remove(key);
         self.insert(key, bytes);
     }
@@ -252,7 +213,7 @@ impl ObjectCache {
         if self.has_dram {
             self.dram.remove(key);
         }
-        self.store.remove(key, &mut self.counters, &mut self.output);
+        self.store.remove(key, &mut self.output);
     }
 
     /// Adds an object to memory. Evicted objects go to flash unless flash already has them.
@@ -272,24 +233,24 @@ impl ObjectCache {
     /// Offers a new object to flash.
     fn offer(&mut self, key: u64, bytes: u32) {
         if u64::from(bytes) > self.max_object_bytes {
-            self.counters.too_large += 1;
+            self.output.counters.too_large += 1;
             return;
         }
         let is_admitted = self.gate.admits(&AdmissionRequest {
             key,
             bytes: bytes.into(),
-            operations: self.counters.operations,
+            operations: self.output.counters.operations,
             written_bytes: self.output.written_bytes,
         });
         if !is_admitted {
-            self.counters.rejected += 1;
+            self.output.counters.rejected += 1;
             return;
         }
-        self.counters.admitted_bytes += u64::from(bytes);
+        self.output.counters.admitted_bytes += u64::from(bytes);
         let now_ns = self.now_ns();
         let expires_ns = self.sorter.expires_ns(key, now_ns);
         let object = CacheObject { key, bytes, expires_ns };
-        self.store.store(object, now_ns, &self.sorter, &mut self.counters, &mut self.output);
+        self.store.store(object, now_ns, &self.sorter, &mut self.output);
     }
 }
 
@@ -302,29 +263,32 @@ fn never_writes() -> WorkloadError {
     WorkloadError::setting("kind = \"object_cache\"", problem)
 }
 
+impl SteppedModel for ObjectCache {
+    fn queue(&mut self) -> &mut RequestQueue {
+        &mut self.output.queue
+    }
+
+    /// Writes the unchanged data first, then executes the next operation. Returns false at the end.
+    fn step(&mut self) -> Result<bool, WorkloadError> {
+        if !self.unchanged.is_empty() {
+            self.unchanged.start = self.output.write_unchanged(&self.unchanged);
+            return Ok(true);
+        }
+        let Some(operation) = self.operations.next(|ahead| self.store.prefetch(ahead))? else {
+            return Ok(false);
+        };
+        let ready = self.output.queue.ready();
+        if self.sampled == 1 || mix(operation.key ^ SAMPLE_SALT).is_multiple_of(self.sampled) {
+            self.execute(operation);
+        }
+        self.idle = if self.output.queue.ready() > ready { 0 } else { self.idle + 1 };
+        if self.idle == IDLE_OPERATIONS { Err(never_writes()) } else { Ok(true) }
+    }
+}
+
 impl RequestSource for ObjectCache {
     fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
-        let mut idle = 0;
-        while self.output.queue.ready() < limit && !self.ended {
-            let ready = self.output.queue.ready();
-            let stepped = self.step();
-            idle = if self.output.queue.ready() > ready { 0 } else { idle + 1 };
-            match stepped {
-                Ok(more) => self.ended = !more,
-                Err(error) => {
-                    self.ended = true;
-                    self.error = Some(error);
-                }
-            }
-            if idle == IDLE_OPERATIONS && !self.ended {
-                self.ended = true;
-                self.error = Some(never_writes());
-            }
-        }
-        match self.error.take_if(|_| self.output.queue.ready() == 0) {
-            Some(error) => Err(error),
-            None => Ok(self.output.queue.pop_batch(requests, limit)),
-        }
+        self.run_batch(requests, limit)
     }
 
     fn streams(&self) -> Vec<String> {
@@ -337,7 +301,7 @@ impl RequestSource for ObjectCache {
     }
 
     fn measures(&self) -> Vec<WorkloadMeasure> {
-        let counters = &self.counters;
+        let counters = &self.output.counters;
         let written = self.output.written_bytes;
         let count = |name: &str, value: u64| WorkloadMeasure::new(name, value as f64);
         vec![

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::segments::SegmentState;
 use super::source::ObjectStore;
 use super::*;
-use crate::queue::RequestQueue;
+use crate::queue::{RequestQueue, SteppedModel};
 use crate::testing::{MIB, drive, expected_hits, measure, scaled_drive, zipf_weights};
 use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
@@ -392,7 +392,7 @@ fn impossible_settings_are_named() {
     let with = |change: fn(&mut ObjectCacheSettings)| {
         let mut settings = gets(ObjectLayout::Segments, (4096, 4096), 300.0, 0.5);
         change(&mut settings);
-        settings.source(&drive(64), 1).expect_err("it cannot be").to_string()
+        settings.source(&drive(64), 1).err().expect("it cannot be").to_string()
     };
     assert_eq!(
         with(|settings| settings.eviction = ObjectEviction::Clock),

@@ -23,7 +23,6 @@ const KEYS_MAX: usize = 1 << 16;
 pub(super) const AMPLIFICATION_MAX: u32 = 65_536;
 
 /// Selection of keys, and their multiplication.
-#[derive(Debug, Clone, Copy)]
 pub(super) struct KeySample {
     /// Keys that each line stands for.
     pub(super) amplification: u32,

@@ -73,7 +73,7 @@ pub fn is_mooncake(file: &Path) -> bool {
 }
 
 /// Trace files and their read settings.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct CacheTraceFiles {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) format: CacheTraceFormat,
@@ -105,13 +105,6 @@ pub(crate) struct CacheTrace {
     /// Operations since the last start of the files. An endless trace without operations must not
     /// loop.
     since_start: u64,
-}
-
-impl std::fmt::Debug for CacheTrace {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = formatter.debug_struct("Trace");
-        debug.field("files", &self.files).field("next_file", &self.next_file).finish_non_exhaustive()
-    }
 }
 
 impl CacheTrace {
@@ -398,7 +391,7 @@ mod tests {
             working_set_bytes: None,
         };
         bad(&mut settings);
-        let error = CacheTrace::new(settings, false).unwrap_err().to_string();
+        let error = CacheTrace::new(settings, false).err().unwrap().to_string();
         assert!(error.contains("no object with a size"), "{error}");
     }
 

@@ -83,7 +83,6 @@ pub(super) struct KeyValueColumns {
     key_size: Option<usize>,
 }
 
-#[derive(Debug)]
 pub(super) enum RowParser {
     Kvcache { columns: KeyValueColumns, header: bool },
     Cdn { header: bool },

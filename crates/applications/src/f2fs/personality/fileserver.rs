@@ -93,7 +93,6 @@ enum FileserverOperation {
 }
 
 /// A running file server.
-#[derive(Debug, Clone)]
 pub struct Fileserver {
     random: PersonalityRng,
     reads: bool,
@@ -121,7 +120,6 @@ pub struct Fileserver {
 }
 
 /// Class assignment of files.
-#[derive(Debug, Clone)]
 pub enum Classes {
     /// Random, with these shares of files with a hot and a cold attribute, percent.
     Attributes { hot_percent: f64, cold_percent: f64 },

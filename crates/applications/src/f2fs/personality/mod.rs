@@ -10,7 +10,6 @@ use fileserver::Fileserver;
 use oltp::Oltp;
 use workload::WorkloadTarget;
 
-#[derive(Debug, Clone)]
 pub enum Personality {
     /// Creates, appends to, reads and deletes files.
     Fileserver(Fileserver),

@@ -68,7 +68,6 @@ const FILES_PERCENT: f64 = 9.0;
 const FILES_PER_DIRECTORY: u32 = 1024;
 
 /// A running database.
-#[derive(Debug, Clone)]
 pub struct Oltp {
     settings: OltpSettings,
     random: PersonalityRng,

@@ -4,7 +4,6 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-#[derive(Debug, Clone)]
 pub struct PersonalityRng(Xoshiro256PlusPlus);
 
 impl PersonalityRng {
