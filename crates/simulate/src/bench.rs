@@ -131,37 +131,23 @@ impl BenchSettings {
 pub fn bench(settings: &BenchSettings, watch: &dyn ProgressObserver) -> Option<BenchResult> {
     watch.add_expected(settings.host_bytes());
     let config = settings.device();
-    let mut yardstick = Yardstick::new(settings.capacity_bytes / PAGE_BYTES);
-    let mut rows = Vec::new();
+    let yardstick = Yardstick::new(settings.capacity_bytes / PAGE_BYTES);
+    let mut bench = Bench { settings, watch, yardstick, rows: Vec::new(), yards: Vec::new() };
     let silent = || Device::new(&config).expect("the device of the benchmark is possible");
-    let mut yards = Vec::new();
-    let mut row = |name: &str, pattern, pages| {
-        let mut device = silent();
-        let (row, measured) = measure(name, &mut device, pattern, pages, settings, &mut yardstick, watch)?;
-        yards.extend(measured);
-        rows.push(row);
-        Some(())
-    };
-    row("4 KiB random", Pattern::Random, 1)?;
-    row("128 KiB random", Pattern::Random, 32)?;
-    row("128 KiB sequential", Pattern::Sequential, 32)?;
-    let mut counting = Device::with_sink(&config, CountingSink(0)).expect("the device of the benchmark is possible");
-    let name = "4 KiB random, events on";
-    let (row, measured) = measure(name, &mut counting, Pattern::Random, 1, settings, &mut yardstick, watch)?;
-    rows.push(row);
-    yards.extend(measured);
-    for (name, rw) in [("4 KiB random, QD 32, timed", "randwrite"), ("4 KiB random read, QD 32, timed", "randread")] {
-        let (row, measured) = measure_timed(name, rw, settings, &mut yardstick, watch)?;
-        rows.push(row);
-        yards.extend(measured);
-    }
+    bench.measure("4 KiB random", silent(), Pattern::Random, 1)?;
+    bench.measure("128 KiB random", silent(), Pattern::Random, 32)?;
+    bench.measure("128 KiB sequential", silent(), Pattern::Sequential, 32)?;
+    let counting = Device::with_sink(&config, CountingSink(0)).expect("the device of the benchmark is possible");
+    bench.measure("4 KiB random, events on", counting, Pattern::Random, 1)?;
+    bench.measure_timed("4 KiB random, QD 32, timed", "randwrite")?;
+    bench.measure_timed("4 KiB random read, QD 32, timed", "randread")?;
     Some(BenchResult {
         processor: processor(),
         capacity_bytes: settings.capacity_bytes,
         reclaim_unit_bytes: config.geometry.reclaim_unit_bytes,
         over_provisioning: settings.over_provisioning,
-        yardstick_ns: median(yards),
-        rows,
+        yardstick_ns: median(bench.yards),
+        rows: bench.rows,
     })
 }
 
@@ -180,32 +166,6 @@ enum Pattern {
     Sequential,
 }
 
-/// Brings a device to steady state (one sequential fill, two drive writes of the pattern) and
-/// measures rounds.
-fn measure<S: EventSink>(
-    name: &str,
-    device: &mut Device<S>,
-    pattern: Pattern,
-    pages: u32,
-    settings: &BenchSettings,
-    yardstick: &mut Yardstick,
-    watch: &dyn ProgressObserver,
-) -> Option<(BenchRow, Vec<f64>)> {
-    let capacity = u64::from(device.layout().logical_pages);
-    let mut writer = PatternWriter { random: XorShift(0x9E37_79B9_7F4A_7C15), position: 0, writes: Vec::new() };
-    writer.write(device, Pattern::Sequential, 32, capacity, watch)?;
-    writer.write(device, pattern, pages, 2 * capacity, watch)?;
-    measure_rounds(name, settings.rounds, yardstick, capacity / 4, || {
-        let start = device.stats().clone();
-        writer.write(device, pattern, pages, capacity / 4, watch)?;
-        let done = device.stats().since(&start);
-        Some(RoundPages {
-            media: done.media_bytes_written() / PAGE_BYTES,
-            host: done.host_bytes_written() / PAGE_BYTES,
-        })
-    })
-}
-
 struct RoundPages {
     /// Pages programmed or read.
     media: u64,
@@ -213,93 +173,117 @@ struct RoundPages {
     host: u64,
 }
 
-/// Measures rounds of a workload beside the yardstick at `yard_pages`. `None` if stopped.
-fn measure_rounds(
-    name: &str,
-    rounds: u32,
-    yardstick: &mut Yardstick,
-    yard_pages: u64,
-    mut round: impl FnMut() -> Option<RoundPages>,
-) -> Option<(BenchRow, Vec<f64>)> {
-    let (mut media_ns, mut host_ns, mut ratios, mut yards) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut total = RoundPages { media: 0, host: 0 };
-    for _ in 0..rounds {
-        let yard = yardstick.measure(yard_pages);
-        let clock = Instant::now();
-        let pages = round()?;
-        let elapsed = clock.elapsed().as_nanos() as f64;
-        media_ns.push(elapsed / pages.media as f64);
-        host_ns.push(elapsed / pages.host as f64);
-        ratios.push(elapsed / pages.media as f64 / yard);
-        yards.push(yard);
-        total.media += pages.media;
-        total.host += pages.host;
-    }
-    let row = BenchRow {
-        workload: name.to_string(),
-        media_page_ns: median(media_ns),
-        host_page_ns: median(host_ns),
-        write_amplification: total.media as f64 / total.host as f64,
-        ratio: median(ratios),
-    };
-    Some((row, yards))
+/// A benchmark in progress.
+struct Bench<'a> {
+    settings: &'a BenchSettings,
+    watch: &'a dyn ProgressObserver,
+    yardstick: Yardstick,
+    rows: Vec<BenchRow>,
+    /// Measurements of the yardstick.
+    yards: Vec<f64>,
 }
 
-/// Fills a device with timing and measures rounds in virtual time. Write workloads first overwrite
-/// the drive at random.
-fn measure_timed(
-    name: &str,
-    rw: &str,
-    settings: &BenchSettings,
-    yardstick: &mut Yardstick,
-    watch: &dyn ProgressObserver,
-) -> Option<(BenchRow, Vec<f64>)> {
-    const SECOND_NS: Nanos = 1_000_000_000;
-    let config = settings.timed_device();
-    let mut device =
-        Device::with_sink(&config, RunRecorder::new(false, true)).expect("the device of the benchmark is possible");
-    let capacity = u64::from(device.layout().logical_pages);
-    let layout = device.layout().clone();
-    let runner = |jobs: &str, start: Nanos, device: &Device<RunRecorder>| {
-        let jobs: WorkloadSpec = fio::parse(jobs, "bench").expect("the jobs of the benchmark are right").into();
-        let target = WorkloadTarget { device_bytes: capacity * PAGE_BYTES, ..WorkloadTarget::default() };
-        let mapper = RequestMapper::new(&layout, &layout.handle_list());
-        let runner = Runner::new(&jobs, &target, 1, &RunSettings::default(), mapper);
-        let mut runner = runner.expect("they fit the device");
-        runner.begin(start, device);
-        runner
-    };
-    let drive = |runner: &mut Runner, device: &mut Device<RunRecorder>, requests: u64, bytes: u64| {
-        let mut left = requests;
-        while left > 0 {
-            if watch.should_stop() {
-                return None;
-            }
-            let some = left.min(64 * 1024);
-            let stride = StepLimit { requests: some, host_bytes: u64::MAX, pages: u64::MAX };
-            let _ = runner.advance(device, stride).expect("a job file has nothing to read");
-            watch.add_completed(some * bytes);
-            left -= some;
-        }
-        Some(())
-    };
-    let mut fill = runner("[fill]\nrw=write\nbs=1m\niodepth=8\nruntime=1d\ntime_based\n", 0, &device);
-    drive(&mut fill, &mut device, capacity / 256, 1 << 20)?;
-    let start = fill.now() + 10 * SECOND_NS;
-    let jobs = format!("[measure]\nrw={rw}\nnorandommap\niodepth=32\nruntime=100d\ntime_based\n");
-    let mut work = runner(&jobs, start, &device);
-    let writes = rw == "randwrite";
-    if writes {
-        drive(&mut work, &mut device, capacity, PAGE_BYTES)?;
+impl Bench<'_> {
+    /// Brings a device to steady state (one sequential fill, two drive writes of the pattern) and
+    /// measures rounds.
+    fn measure<S: EventSink>(&mut self, name: &str, mut device: Device<S>, pattern: Pattern, pages: u32) -> Option<()> {
+        let watch = self.watch;
+        let capacity = u64::from(device.layout().logical_pages);
+        let mut writer = PatternWriter { random: XorShift(0x9E37_79B9_7F4A_7C15), position: 0, writes: Vec::new() };
+        writer.write(&mut device, Pattern::Sequential, 32, capacity, watch)?;
+        writer.write(&mut device, pattern, pages, 2 * capacity, watch)?;
+        self.measure_rounds(name, capacity / 4, || {
+            let start = device.stats().clone();
+            writer.write(&mut device, pattern, pages, capacity / 4, watch)?;
+            let done = device.stats().since(&start);
+            Some(RoundPages {
+                media: done.media_bytes_written() / PAGE_BYTES,
+                host: done.host_bytes_written() / PAGE_BYTES,
+            })
+        })
     }
-    measure_rounds(name, settings.rounds, yardstick, capacity / 4, || {
-        let start = device.stats().clone();
-        let bytes = if writes { PAGE_BYTES } else { 0 };
-        drive(&mut work, &mut device, capacity / 4, bytes)?;
-        let host = capacity / 4;
-        let media = if writes { device.stats().since(&start).media_bytes_written() / PAGE_BYTES } else { host };
-        Some(RoundPages { media, host })
-    })
+
+    /// Measures rounds of a workload beside the yardstick at `yard_pages`. `None` if stopped.
+    fn measure_rounds(
+        &mut self,
+        name: &str,
+        yard_pages: u64,
+        mut round: impl FnMut() -> Option<RoundPages>,
+    ) -> Option<()> {
+        let (mut media_ns, mut host_ns, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        let mut total = RoundPages { media: 0, host: 0 };
+        for _ in 0..self.settings.rounds {
+            let yard = self.yardstick.measure(yard_pages);
+            let clock = Instant::now();
+            let pages = round()?;
+            let elapsed = clock.elapsed().as_nanos() as f64;
+            media_ns.push(elapsed / pages.media as f64);
+            host_ns.push(elapsed / pages.host as f64);
+            ratios.push(elapsed / pages.media as f64 / yard);
+            self.yards.push(yard);
+            total.media += pages.media;
+            total.host += pages.host;
+        }
+        self.rows.push(BenchRow {
+            workload: name.to_string(),
+            media_page_ns: median(media_ns),
+            host_page_ns: median(host_ns),
+            write_amplification: total.media as f64 / total.host as f64,
+            ratio: median(ratios),
+        });
+        Some(())
+    }
+
+    /// Fills a device with timing and measures rounds in virtual time. Write workloads first overwrite
+    /// the drive at random.
+    fn measure_timed(&mut self, name: &str, rw: &str) -> Option<()> {
+        const SECOND_NS: Nanos = 1_000_000_000;
+        let (config, watch) = (self.settings.timed_device(), self.watch);
+        let mut device =
+            Device::with_sink(&config, RunRecorder::new(false, true)).expect("the device of the benchmark is possible");
+        let capacity = u64::from(device.layout().logical_pages);
+        let layout = device.layout().clone();
+        let runner = |jobs: &str, start: Nanos, device: &Device<RunRecorder>| {
+            let jobs: WorkloadSpec = fio::parse(jobs, "bench").expect("the jobs of the benchmark are right").into();
+            let target = WorkloadTarget { device_bytes: capacity * PAGE_BYTES, ..WorkloadTarget::default() };
+            let mapper = RequestMapper::new(&layout, &layout.handle_list());
+            let runner = Runner::new(&jobs, &target, 1, &RunSettings::default(), mapper);
+            let mut runner = runner.expect("they fit the device");
+            runner.begin(start, device);
+            runner
+        };
+        let drive = |runner: &mut Runner, device: &mut Device<RunRecorder>, requests: u64, bytes: u64| {
+            let mut left = requests;
+            while left > 0 {
+                if watch.should_stop() {
+                    return None;
+                }
+                let some = left.min(64 * 1024);
+                let stride = StepLimit { requests: some, host_bytes: u64::MAX, pages: u64::MAX };
+                let _ = runner.advance(device, stride).expect("a job file has nothing to read");
+                watch.add_completed(some * bytes);
+                left -= some;
+            }
+            Some(())
+        };
+        let mut fill = runner("[fill]\nrw=write\nbs=1m\niodepth=8\nruntime=1d\ntime_based\n", 0, &device);
+        drive(&mut fill, &mut device, capacity / 256, 1 << 20)?;
+        let start = fill.now + 10 * SECOND_NS;
+        let jobs = format!("[measure]\nrw={rw}\nnorandommap\niodepth=32\nruntime=100d\ntime_based\n");
+        let mut work = runner(&jobs, start, &device);
+        let writes = rw == "randwrite";
+        if writes {
+            drive(&mut work, &mut device, capacity, PAGE_BYTES)?;
+        }
+        self.measure_rounds(name, capacity / 4, || {
+            let start = device.stats().clone();
+            let bytes = if writes { PAGE_BYTES } else { 0 };
+            drive(&mut work, &mut device, capacity / 4, bytes)?;
+            let host = capacity / 4;
+            let media = if writes { device.stats().since(&start).media_bytes_written() / PAGE_BYTES } else { host };
+            Some(RoundPages { media, host })
+        })
+    }
 }
 
 /// Writes a pattern through the device's batch call.
@@ -420,10 +404,11 @@ mod tests {
     #[test]
     fn the_timed_rows_are_measured() {
         let settings = BenchSettings { capacity_bytes: 8 << 30, rounds: 3, ..BenchSettings::default() };
-        let mut yardstick = Yardstick::new(settings.capacity_bytes / PAGE_BYTES);
+        let yardstick = Yardstick::new(settings.capacity_bytes / PAGE_BYTES);
+        let mut bench = Bench { settings: &settings, watch: &(), yardstick, rows: Vec::new(), yards: Vec::new() };
         for (rw, collects) in [("randwrite", true), ("randread", false)] {
-            let measured = measure_timed(rw, rw, &settings, &mut yardstick, &());
-            let (row, _) = measured.expect("nobody stopped it");
+            bench.measure_timed(rw, rw).expect("nobody stopped it");
+            let row = bench.rows.last().expect("it has a row");
             println!("{row:?}: {:.2} M page operations/s", 1e3 / row.media_page_ns);
             assert!(row.media_page_ns > 0.0 && row.host_page_ns >= row.media_page_ns);
             assert_eq!(row.write_amplification > 1.1, collects);

@@ -80,7 +80,7 @@ impl RunCheckpoints {
             account: account.clone(),
             run: account.next_run(),
             each_bytes: plan.memory_bytes,
-            every_bytes: (plan.workload_bytes() / CHECKPOINTS_FIRST).max(1),
+            every_bytes: (plan.workload_work / CHECKPOINTS_FIRST).max(1),
             next_bytes: 0,
         }
     }
@@ -142,7 +142,7 @@ impl LiveRun {
     }
 
     pub fn plan(&self) -> &Arc<RunPlan> {
-        self.run.plan()
+        &self.run.plan
     }
 
     pub fn phase(&self) -> RunPhase {
@@ -173,10 +173,10 @@ impl LiveRun {
     /// Like [`LiveRun::advance`], but for a fraction of a second at most, for any request size.
     pub fn advance_briefly(&mut self, host_bytes: u64, requests: u64) -> Result<RunPhase, LabError> {
         let end = requests.saturating_add(self.progress());
-        let pages_end = self.run.pages_named() + STEP_PAGES;
+        let pages_end = self.run.pages_named + STEP_PAGES;
         loop {
             let left = end.saturating_sub(self.progress());
-            let pages = pages_end.saturating_sub(self.run.pages_named());
+            let pages = pages_end.saturating_sub(self.run.pages_named);
             let has_arrived = self.phase() == RunPhase::Running && self.position().host_bytes >= host_bytes;
             if left == 0 || pages == 0 || has_arrived || self.phase() == RunPhase::Ended {
                 return Ok(self.phase());

@@ -374,7 +374,7 @@ impl SessionPlan {
             let sizes = scaled_model::sizes(&cell.key.device, &cell.device, largest).map_err(named)?;
             cell.run.scale = ScaleChoice::Fixed(sizes[0]);
         }
-        let (plan, reserved) = simulate::run::prepare_within(cell, reserve).map_err(named)?;
+        let (plan, reserved) = simulate::run::RunPlan::new(cell, reserve).map_err(named)?;
         let lane = LanePlan {
             settings: RunSettings { scale: plan.cell().run.scale, timed: Some(plan.is_timed()), ..settings },
             order: order.clone(),

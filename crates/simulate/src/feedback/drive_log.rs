@@ -35,7 +35,7 @@ pub(crate) struct DriveLog {
     lost: u64,
     /// Pages copied per owner by the collection in progress.
     copied: Vec<u32>,
-    collections: Vec<CollectionRow>,
+    pub(super) collections: Vec<CollectionRow>,
     host_bytes_at_start: u64,
 }
 
@@ -93,18 +93,9 @@ impl DriveLog {
         }
     }
 
-    /// Collections so far.
-    pub(super) fn collections(&self) -> usize {
-        self.collections.len()
-    }
-
     /// Events overwritten before any poll.
     pub(super) fn lost_events(&self) -> u64 {
         self.lost + self.log.controller().dropped_since(self.read_until)
-    }
-
-    pub(super) fn into_collections(self) -> Vec<CollectionRow> {
-        self.collections
     }
 
     /// Counts the pages that a collection copies.

@@ -116,7 +116,12 @@ impl Feedback {
         for step in &advice.moves {
             table.apply(step.owner, PlacementIndex(step.from), PlacementIndex(step.to));
         }
-        self.readings.push(ReadingRow { host_bytes, collections: log.collections(), events, moves: moves_of(&advice) });
+        self.readings.push(ReadingRow {
+            host_bytes,
+            collections: log.collections.len(),
+            events,
+            moves: moves_of(&advice),
+        });
     }
 
     /// Number of events of each owner. The last entry counts events without owner.
@@ -132,12 +137,12 @@ impl Feedback {
 
     pub(crate) fn finish(self, log: DriveLog) -> FeedbackResult {
         let polled = self.readings.last().map_or(0, |reading| reading.collections);
-        assert!(polled <= log.collections(), "the last poll saw {polled} collections of {}", log.collections());
+        assert!(polled <= log.collections.len(), "the last poll saw {polled} collections of {}", log.collections.len());
         FeedbackResult {
             owners: self.owners.owners().iter().map(|owner| owner.name.clone()).collect(),
             readings: self.readings,
             events_lost: log.lost_events(),
-            collections: log.into_collections(),
+            collections: log.collections,
         }
     }
 }

@@ -85,7 +85,7 @@ fn every_kind_of_run_can_be_stepped() {
         let mut goal = 0;
         while run.advance(goal, 997).expect("it runs") != RunPhase::Ended {
             if run.phase() == RunPhase::Running && run.position().host_bytes >= goal {
-                goal += plan.workload_bytes() / 37 + 1;
+                goal += plan.workload_work / 37 + 1;
             }
             // A read-only job has no writes to wait for.
             goal = goal.max(u64::from(plan.is_timed()) * u64::MAX);
@@ -141,7 +141,7 @@ fn the_oldest_checkpoints_give_way_to_a_run() {
     let account = MemoryAccount::new(20 * each);
     let mut runs = [0, 1].map(|_| {
         let mut run = LiveRun::begin(Arc::clone(&plan), &account).expect("it begins");
-        go_to(&mut run, plan.workload_bytes() / 4);
+        go_to(&mut run, plan.workload_work / 4);
         run
     });
     let numbers = [0, 1].map(|index| runs[index].checkpoints.run);

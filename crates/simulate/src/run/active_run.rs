@@ -66,7 +66,7 @@ pub struct RunPosition {
 /// Running cell. Its result does not depend on the length of its steps.
 pub(crate) struct ActiveRun<P> {
     pub(super) drive: RunDrive,
-    pub(super) plan: P,
+    pub(crate) plan: P,
     /// Placement policy of the caller, which overrides the workload.
     pub(super) placer: Option<PolicyPlacer>,
     /// Use of a second thread during writes. Such a run only takes the longest steps.
@@ -84,7 +84,7 @@ pub(crate) struct ActiveRun<P> {
     /// Pages read, then the unwritten ones among them.
     pub(super) pages_read: [u64; 2],
     /// Pages that requests addressed so far, including skipped requests.
-    pub(super) pages_named: u64,
+    pub(crate) pages_named: u64,
     /// Work of the workload already reported to the watch.
     reported: u64,
 }
@@ -239,7 +239,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
 
     pub(crate) fn position(&self) -> RunPosition {
         match &self.stage {
-            Stage::Filling(fill, _) => RunPosition { filled_bytes: fill.filled().bytes, ..RunPosition::default() },
+            Stage::Filling(fill, _) => RunPosition { filled_bytes: fill.filled.bytes, ..RunPosition::default() },
             Stage::Untimed(work) => self.untimed_position(work),
             Stage::Timed(work) => self.timed_position(work),
             Stage::Ended => RunPosition { filled_bytes: self.filled.bytes, ..self.ended_at },
@@ -258,9 +258,9 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
     fn timed_position(&self, work: &TimedStage) -> RunPosition {
         RunPosition {
             filled_bytes: self.filled.bytes,
-            host_bytes: work.runner.written(),
-            requests: work.runner.submitted(),
-            now_ns: work.runner.now().saturating_sub(self.filled.until),
+            host_bytes: work.runner.written,
+            requests: work.runner.submitted,
+            now_ns: work.runner.now.saturating_sub(self.filled.until),
         }
     }
 
@@ -304,11 +304,11 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         watch: &dyn ProgressObserver,
     ) -> Result<bool, LabError> {
         let runner = &mut work.runner;
-        let to_look = work.next_look.saturating_sub(runner.submitted()).max(1);
-        let pages_before = runner.pages_named();
+        let to_look = work.next_look.saturating_sub(runner.submitted).max(1);
+        let pages_before = runner.pages_named;
         let stride = StepLimit { requests: to_look.min(stride.requests), ..stride };
         let goes_on = runner.advance(&mut self.drive.device, stride)?;
-        self.pages_named += runner.pages_named() - pages_before;
+        self.pages_named += runner.pages_named - pages_before;
         if !goes_on {
             return Ok(false);
         }
@@ -316,11 +316,11 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
             self.complete = false;
             runner.stop();
         }
-        if runner.submitted() < work.next_look {
+        if runner.submitted < work.next_look {
             return Ok(true);
         }
-        work.next_look = runner.submitted() + self.update_requests();
-        let written = runner.written();
+        work.next_look = runner.submitted + self.update_requests();
+        let written = runner.written;
         self.listen(written);
         self.report(work.runner.share_done(), watch);
         if self.series.advance(&self.drive, &self.plan, written) {
@@ -332,7 +332,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
     fn end_in_time(&mut self, work: TimedStage, watch: &dyn ProgressObserver) -> Result<(), LabError> {
         let mut runner = work.runner;
         self.pages_read = runner.pages_read(&self.drive.device);
-        self.end_workload(runner.written(), runner.source(), watch);
+        self.end_workload(runner.written, runner.source(), watch);
         runner.close_logs()?;
         self.timed = Some(runner.finish());
         for reclaim in &mut self.drive.device.sink_mut().gc_log {

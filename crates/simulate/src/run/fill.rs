@@ -14,7 +14,7 @@ pub(super) struct Fill {
     /// Completion times of the extents in flight, if the device has timing.
     completions: [Nanos; Fill::IN_FLIGHT],
     now: Nanos,
-    filled: FillSummary,
+    pub(super) filled: FillSummary,
     pages_left: u64,
     next_lpn: u32,
 }
@@ -45,10 +45,6 @@ impl Fill {
             pages_left: (plan.cell().run.precondition_drive_writes * f64::from(plan.layout.logical_pages)) as u64,
             next_lpn: 0,
         })
-    }
-
-    pub(super) fn filled(&self) -> FillSummary {
-        self.filled
     }
 
     /// Writes up to `extents` extents. Returns false once the drive is filled.

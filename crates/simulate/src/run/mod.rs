@@ -46,7 +46,7 @@ pub use array_result::{ArrayDriveResult, ArrayResult, CauseCounts, RebuildResult
 pub(crate) use checkpoint::RunCheckpoint;
 pub use memory::memory_available;
 pub use options::ExecutionOptions;
-pub use plan::{MemoryNeed, RefusedCell, RunPlan, prepare, prepare_possible, prepare_within};
+pub use plan::{MemoryNeed, RefusedCell, RunPlan, prepare, prepare_possible};
 pub use progress::{ProgressObserver, RunProgress};
 pub use result::{AGREEMENT, RunResult, RunSample, ScaleComparison, ScaleSearch};
 pub use run_view::RunPhase;

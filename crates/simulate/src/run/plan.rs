@@ -47,7 +47,7 @@ pub struct RunPlan {
     prefill_bytes: u64,
     /// Work that a watch counts for the workload: its bytes to write, or one drive write if
     /// unknown.
-    pub(super) workload_work: u64,
+    pub(crate) workload_work: u64,
 }
 
 pub(super) enum BuiltWorkload {
@@ -310,7 +310,10 @@ impl MemoryNeed {
 
 impl RunPlan {
     /// Plans a cell. Calls `reserve` with the memory need before it allocates.
-    fn new<S>(
+    ///
+    /// # Errors
+    /// As [`prepare`], or `reserve` refuses the memory.
+    pub fn new<S>(
         cell: RunSpec,
         reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>,
     ) -> Result<(RunPlan, S), LabError> {
@@ -366,11 +369,6 @@ impl RunPlan {
     pub(super) fn drives_bytes(&self) -> u64 {
         let drives = self.cell.whole_array().map_or(1, |array| u64::from(array.drives));
         drives * self.layout.capacity_bytes()
-    }
-
-    /// Expected bytes that the workload writes: its target or, if unknown, the capacity.
-    pub(crate) fn workload_bytes(&self) -> u64 {
-        self.workload_work
     }
 
     pub fn layout(&self) -> &DeviceLayout {
@@ -634,15 +632,4 @@ pub fn prepare_possible(cells: Vec<RunSpec>) -> Result<(Vec<RunPlan>, Vec<Refuse
         Some(error) if plans.is_empty() => Err(error),
         _ => Ok((plans, refused)),
     }
-}
-
-/// Plans a cell. Calls `reserve` with the memory need before it allocates.
-///
-/// # Errors
-/// As [`prepare`], or `reserve` refuses the memory.
-pub fn prepare_within<S>(
-    cell: RunSpec,
-    reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>,
-) -> Result<(RunPlan, S), LabError> {
-    RunPlan::new(cell, reserve)
 }

@@ -24,10 +24,6 @@ pub enum RunPhase {
 }
 
 impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
-    pub(crate) fn plan(&self) -> &P {
-        &self.plan
-    }
-
     pub(crate) fn device(&self) -> &Device<RunRecorder> {
         &self.drive.device
     }
@@ -79,15 +75,10 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         }
     }
 
-    /// Pages addressed by requests so far, a measure of work.
-    pub(crate) fn pages_named(&self) -> u64 {
-        self.pages_named
-    }
-
     /// Extents written before the workload.
     pub(crate) fn extents_filled(&self) -> u64 {
         match &self.stage {
-            Stage::Filling(fill, _) => fill.filled().extents,
+            Stage::Filling(fill, _) => fill.filled.extents,
             _ => self.filled.extents,
         }
     }

@@ -31,12 +31,13 @@ pub(super) enum DepthStep {
     Failed(Nanos),
 }
 
-#[derive(Debug)]
+#[derive(Default)]
 pub(super) struct DepthSearch {
     goal: LatencyGoal,
     /// Largest depth, the option `iodepth`.
     most: u64,
-    depth: u64,
+    /// Maximum requests in flight now.
+    pub(super) depth: u64,
     /// Shallowest bad depth. `low`: deepest good one.
     high: u64,
     low: u64,
@@ -45,8 +46,8 @@ pub(super) struct DepthSearch {
     requests: u64,
     late: u64,
     /// Requests in flight must complete before the next window.
-    draining: bool,
-    found: bool,
+    pub(super) draining: bool,
+    pub(super) found: bool,
     /// The search is over. Further completions are ignored.
     over: bool,
     /// Completion times and latencies of the requests in flight.
@@ -57,40 +58,12 @@ impl DepthSearch {
     /// Creates a search up to `most`, the `iodepth`.
     pub(super) fn new(goal: LatencyGoal, most: u64) -> DepthSearch {
         assert!(goal.target_us > 0 && most > 0, "a search has a goal and a depth");
-        DepthSearch {
-            goal,
-            most,
-            depth: 1,
-            high: most,
-            low: 1,
-            stable: 0,
-            window_from: 0,
-            requests: 0,
-            late: 0,
-            draining: false,
-            found: false,
-            over: false,
-            in_flight: BinaryHeap::new(),
-        }
-    }
-
-    /// Maximum requests in flight now.
-    pub(super) fn depth(&self) -> u64 {
-        self.depth
+        DepthSearch { goal, most, depth: 1, high: most, low: 1, ..DepthSearch::default() }
     }
 
     /// `latency_target`, microseconds.
     pub(super) fn target_us(&self) -> u64 {
         self.goal.target_us
-    }
-
-    pub(super) fn has_found(&self) -> bool {
-        self.found
-    }
-
-    /// Returns true while submission waits for the requests in flight.
-    pub(super) fn is_draining(&self) -> bool {
-        self.draining
     }
 
     /// Begins the first window.
@@ -222,7 +195,7 @@ mod tests {
         let mut search = DepthSearch::new(goal, most);
         let (mut now, mut depths) = (0, vec![1]);
         loop {
-            let depth = search.depth();
+            let depth = search.depth;
             let latency_ns = depth * us_per_slot * 1000;
             for _ in 0..depth {
                 search.submitted(now + latency_ns, latency_ns);
@@ -234,8 +207,8 @@ mod tests {
                     return (depths, step);
                 }
             }
-            if search.depth() != depth {
-                depths.push(search.depth());
+            if search.depth != depth {
+                depths.push(search.depth);
             }
             if depths.len() == windows || now > 1_000_000_000 {
                 return (depths, DepthStep::Continue);

@@ -36,7 +36,9 @@ pub fn to_fio_json(result: &TimedResult) -> Value {
 
 fn job_json(series: &TimedSeries, index: usize, job: &JobResult) -> Value {
     let runtime_ms = job.elapsed_ns() / MILLISECOND_NS;
-    let mut entry = json!({
+    let direction = |operation: RequestOperation| direction_json(series, index, job, operation);
+    let (shares, goal) = (latency_shares(job), job.latency_goal);
+    json!({
         "jobname": job.name,
         "groupid": job.group,
         "job_start": job.from_ns / MILLISECOND_NS,
@@ -50,30 +52,25 @@ fn job_json(series: &TimedSeries, index: usize, job: &JobResult) -> Value {
             "iodepth": job.queue_depth.to_string(),
             "numjobs": job.instances.to_string(),
         },
-    });
-    let object = entry.as_object_mut().expect("it is an object");
-    for (name, operation) in
-        [("read", RequestOperation::Read), ("write", RequestOperation::Write), ("trim", RequestOperation::Trim)]
-    {
-        object.insert(name.to_string(), direction_json(series, index, job, operation));
-    }
-    object.insert("sync".to_string(), json!({ "total_ios": 0, "lat_ns": summary(&LatencyDistribution::default()) }));
-    object.insert("job_runtime".to_string(), runtime_ms.into());
-    for name in ["usr_cpu", "sys_cpu", "ctx", "majf", "minf"] {
-        object.insert(name.to_string(), 0.into());
-    }
-    object.insert("iodepth_level".to_string(), depth_level(job));
-    object.extend(latency_shares(job));
-    let goal = job.latency_goal;
-    for (name, value) in [
-        ("latency_depth", goal.map_or(job.queue_depth, |goal| goal.depth).into()),
-        ("latency_target", goal.map_or(0, |goal| goal.target_ns).into()),
-        ("latency_percentile", goal.map_or(Value::from(0), |goal| goal.percent.into())),
-        ("latency_window", goal.map_or(0, |goal| goal.window_ns / 1000).into()),
-    ] {
-        object.insert(name.to_string(), value);
-    }
-    entry
+        "read": direction(RequestOperation::Read),
+        "write": direction(RequestOperation::Write),
+        "trim": direction(RequestOperation::Trim),
+        "sync": { "total_ios": 0, "lat_ns": summary(&LatencyDistribution::default()) },
+        "job_runtime": runtime_ms,
+        "usr_cpu": 0,
+        "sys_cpu": 0,
+        "ctx": 0,
+        "majf": 0,
+        "minf": 0,
+        "iodepth_level": depth_level(job),
+        "latency_ns": shares["latency_ns"],
+        "latency_us": shares["latency_us"],
+        "latency_ms": shares["latency_ms"],
+        "latency_depth": goal.map_or(job.queue_depth, |goal| goal.depth),
+        "latency_target": goal.map_or(0, |goal| goal.target_ns),
+        "latency_percentile": goal.map_or(Value::from(0), |goal| goal.percent.into()),
+        "latency_window": goal.map_or(0, |goal| goal.window_ns / 1000),
+    })
 }
 
 fn direction_json(series: &TimedSeries, index: usize, job: &JobResult, operation: RequestOperation) -> Value {
@@ -82,7 +79,10 @@ fn direction_json(series: &TimedSeries, index: usize, job: &JobResult, operation
     let elapsed_ns = if runs { job.elapsed_ns() } else { 0 };
     let per_second = |amount: u64| amount as f64 * 1e9 / elapsed_ns.max(1) as f64;
     let bytes_per_second = if runs { per_second(direction.bytes) } else { 0.0 };
-    let mut entry = json!({
+    let moments = IntervalRates::new(series, index, operation);
+    let kibibytes = moments.spread(|moment| moment.0 as f64 / 1024.0);
+    let requests = moments.spread(|moment| moment.1 as f64);
+    json!({
         "io_bytes": direction.bytes,
         "io_kbytes": direction.bytes / 1024,
         "bw_bytes": bytes_per_second as u64,
@@ -95,28 +95,19 @@ fn direction_json(series: &TimedSeries, index: usize, job: &JobResult, operation
         "slat_ns": summary(&LatencyDistribution::default()),
         "clat_ns": with_percentiles(&direction.latencies),
         "lat_ns": summary(&direction.latencies),
-    });
-    let moments = IntervalRates::new(series, index, operation);
-    let object = entry.as_object_mut().expect("it is an object");
-    let kibibytes = moments.spread(|moment| moment.0 as f64 / 1024.0);
-    for (name, value) in [("bw_min", kibibytes.0), ("bw_max", kibibytes.1)] {
-        object.insert(name.to_string(), (value as u64).into());
-    }
-    object.insert("bw_agg".to_string(), (if runs { 100.0 } else { 0.0 }).into());
-    for (name, value) in [("bw_mean", kibibytes.2), ("bw_dev", kibibytes.3)] {
-        object.insert(name.to_string(), value.into());
-    }
-    object.insert("bw_samples".to_string(), moments.rows.len().into());
-    let requests = moments.spread(|moment| moment.1 as f64);
-    for (name, value) in [("iops_min", requests.0), ("iops_max", requests.1)] {
-        object.insert(name.to_string(), (value as u64).into());
-    }
-    for (name, value) in [("iops_mean", requests.2), ("iops_stddev", requests.3)] {
-        object.insert(name.to_string(), value.into());
-    }
-    object.insert("iops_samples".to_string(), moments.rows.len().into());
-    object.insert("warp_gc_wait".to_string(), waits(direction));
-    entry
+        "bw_min": kibibytes.0 as u64,
+        "bw_max": kibibytes.1 as u64,
+        "bw_agg": if runs { 100.0 } else { 0.0 },
+        "bw_mean": kibibytes.2,
+        "bw_dev": kibibytes.3,
+        "bw_samples": moments.rows.len(),
+        "iops_min": requests.0 as u64,
+        "iops_max": requests.1 as u64,
+        "iops_mean": requests.2,
+        "iops_stddev": requests.3,
+        "iops_samples": moments.rows.len(),
+        "warp_gc_wait": waits(direction),
+    })
 }
 
 /// Extension: waits for garbage collection.

@@ -185,7 +185,7 @@ impl JobInstance {
             ramp_ns: job.ramp_time_us * 1000,
             waits_for: planned.waits_for,
             ends_others: planned.ends_others,
-            depth: search.as_ref().map_or(job.iodepth, DepthSearch::depth),
+            depth: search.as_ref().map_or(job.iodepth, |search| search.depth),
             search,
             ..JobInstance::closed_loop(requests, job.iodepth, runtime_ns.into_iter().chain(limit_ns).min())
         }
@@ -203,12 +203,7 @@ impl JobInstance {
 
     /// An open loop that submits the requests of a trace at the recorded times, `speed` times as
     /// fast, with at most `depth` in flight.
-    pub(super) fn from_trace(
-        source: Box<dyn TimedSource>,
-        speed: f64,
-        depth: u64,
-        limit_ns: Option<Nanos>,
-    ) -> JobInstance {
+    pub(super) fn from_trace(source: Box<dyn TimedSource>, speed: f64, depth: u64, limit_ns: Option<Nanos>) -> Self {
         JobInstance {
             replay: Some(Box::new(Replay::new(speed))),
             ..JobInstance::closed_loop(InstanceSource::Trace(source), depth, limit_ns)
@@ -368,7 +363,7 @@ impl JobInstance {
 
     /// Next action of a lane outside the fast path that has a request.
     fn demand_otherwise(&mut self, now: Nanos) -> NextAction {
-        if self.search.as_ref().is_some_and(DepthSearch::is_draining) {
+        if self.search.as_ref().is_some_and(|search| search.draining) {
             return NextAction::Drain;
         }
         if self.thinktime_ns > 0 {
@@ -466,7 +461,7 @@ impl JobInstance {
         let search = self.search.as_mut().expect("it searches a depth");
         let step = search.completed(now);
         let target_us = search.target_us();
-        self.depth = search.depth();
+        self.depth = search.depth;
         match step {
             DepthStep::Continue => return false,
             DepthStep::Measure => {
@@ -495,7 +490,7 @@ impl JobInstance {
 
     /// Returns true if the depth search has ended.
     pub(super) fn has_found(&self) -> bool {
-        self.search.as_ref().is_some_and(DepthSearch::has_found)
+        self.search.as_ref().is_some_and(|search| search.found)
     }
 
     /// Due time of the next request of an open loop.

@@ -5,7 +5,7 @@ use workload::WorkloadTarget;
 use workload::fio::{Job, JobFile, plan_streams};
 
 use super::job_instance::JobInstance;
-use super::measure::{DirectionResult, Goal, JobResult};
+use super::measure::{Goal, JobResult};
 use experiment::error::LabError;
 use experiment::run_options::RunSettings;
 
@@ -34,10 +34,8 @@ pub(super) fn lanes_of_jobs(
                 instances: job.numjobs,
                 queue_depth: job.iodepth,
                 from_ns: Nanos::MAX,
-                until_ns: 0,
-                directions: [(); 3].map(|()| DirectionResult::default()),
-                in_flight_ns: 0,
                 latency_goal: (job.latency_goal.target_us > 0).then(|| Goal::from(job.latency_goal)),
+                ..JobResult::default()
             });
         }
         let is_limited = job.runtime_us > 0 || stream.summary.group == last_group;
@@ -68,16 +66,10 @@ pub(super) fn lane_of_source(
     let streams = source.streams();
     let job = |name: String| JobResult {
         name,
-        rw: "",
-        request_bytes: (0, 0),
-        group: 0,
         instances: 1,
         queue_depth: lane.depth,
         from_ns: Nanos::MAX,
-        until_ns: 0,
-        directions: [(); 3].map(|()| DirectionResult::default()),
-        in_flight_ns: 0,
-        latency_goal: None,
+        ..JobResult::default()
     };
     let jobs = streams.into_iter().map(job).collect();
     if !lane.is_finite() && run.drive_writes.is_none() {

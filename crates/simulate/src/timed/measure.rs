@@ -34,7 +34,7 @@ impl DirectionResult {
 }
 
 /// Measurements of one job: all instances of a section of the job file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct JobResult {
     /// Name of the section.
     pub name: String,

@@ -107,20 +107,20 @@ pub(crate) struct Runner {
     group: u16,
     groups: u16,
     running: usize,
-    written: u64,
+    pub(crate) written: u64,
     pages_read: u64,
     /// Pages addressed by requests.
-    pages_named: u64,
+    pub(crate) pages_named: u64,
     /// The device's count of unmapped pages read at the beginning of the run.
     unmapped_before: u64,
-    submitted: u64,
+    pub(crate) submitted: u64,
     /// Number of the last change of page locations.
     change: u64,
     /// Device counters of such changes at the last check.
     moved: [u64; 3],
     write_limit: u64,
     stopped: bool,
-    now: Nanos,
+    pub(crate) now: Nanos,
     /// Log for observers.
     request_log: Option<Box<RequestLog>>,
     is_trace: bool,
@@ -223,14 +223,6 @@ impl Runner {
         self.lanes[0].source()
     }
 
-    pub(crate) fn written(&self) -> u64 {
-        self.written
-    }
-
-    pub(crate) fn submitted(&self) -> u64 {
-        self.submitted
-    }
-
     /// Pages read, then the unwritten ones among them.
     pub(crate) fn pages_read(&self, device: &Device<RunRecorder>) -> [u64; 2] {
         let unmapped = device.unmapped_pages_read() - self.unmapped_before;
@@ -238,20 +230,11 @@ impl Runner {
         [self.pages_read, unmapped]
     }
 
-    /// Pages addressed by requests so far, a measure of work.
-    pub(crate) fn pages_named(&self) -> u64 {
-        self.pages_named
-    }
-
     /// Completed share of the workload, 0 to 1.
     pub(crate) fn share_done(&self) -> f64 {
         let written = self.written as f64 / self.write_limit as f64;
         let lanes: f64 = self.lanes.iter().map(|lane| lane.share_done(self.now, self.group)).sum();
         written.max(lanes / self.lanes.len() as f64)
-    }
-
-    pub(crate) fn now(&self) -> Nanos {
-        self.now
     }
 
     /// Stops submission. Requests in flight still complete.

@@ -211,6 +211,7 @@ impl ArrivalWindow {
 type Numbered = Vec<Option<Box<Directions>>>;
 
 /// Due times and measurements of a lane's requests. Times count from the start of the lane.
+#[derive(Default)]
 pub(super) struct Replay {
     speed: f64,
     /// Arrivals of the lane's ready requests. `later`: of those after them.
@@ -231,21 +232,7 @@ pub(super) struct Replay {
 impl Replay {
     pub(super) fn new(speed: f64) -> Replay {
         assert!(speed > 0.0, "time goes on");
-        Replay {
-            speed,
-            ready: Vec::new(),
-            later: Vec::new(),
-            latest_ns: 0,
-            last_due_ns: 0,
-            last_late_ns: 0,
-            lateness: LatencyDistribution::default(),
-            out_of_order: GcWaits::default(),
-            tick_ns: 0,
-            windows: WINDOWS_NS.map(ArrivalWindow::new),
-            volumes: Vec::new(),
-            processes: Vec::new(),
-            sizes: Vec::new(),
-        }
+        Replay { speed, windows: WINDOWS_NS.map(ArrivalWindow::new), ..Replay::default() }
     }
 
     /// Makes the later requests ready.

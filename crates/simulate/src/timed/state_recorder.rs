@@ -3,7 +3,7 @@
 use ssd::{CompletionTime, Nanos};
 use workload::IoRequest;
 
-use super::measure::{DirectionResult, JobResult};
+use super::measure::JobResult;
 use super::result::TimedResult;
 use super::series::{IntervalSample, TimedSeries};
 
@@ -18,14 +18,10 @@ impl StateRecorder {
             name: (*name).to_string(),
             rw: "rw",
             request_bytes: (u64::MAX, 0),
-            group: 0,
             instances: 1,
             queue_depth,
             from_ns: Nanos::MAX,
-            until_ns: 0,
-            directions: [const { None::<DirectionResult> }; 3].map(Option::unwrap_or_default),
-            in_flight_ns: 0,
-            latency_goal: None,
+            ..JobResult::default()
         };
         StateRecorder { jobs: states.iter().map(job).collect(), series: TimedSeries::new(states.len(), None) }
     }

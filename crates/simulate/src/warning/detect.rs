@@ -19,37 +19,32 @@ pub const OPEN_UNIT_SHARE_MAX: f64 = 0.25;
 impl RunResult {
     /// All warnings of the result, in the order of the kinds.
     pub fn warnings(&self) -> Vec<RunWarning> {
-        detect_all(self)
+        let collected = self.stats.total().units_reclaimed > 0;
+        let is_read_only = self.stats.total().host_bytes_written == 0;
+        let share = self.share_in_use();
+        let [read, unwritten] = self.pages_read;
+        let kinds = [
+            is_read_only.then_some(RunWarning::NothingWritten),
+            partial_writes(self),
+            (!collected && !is_read_only).then_some(RunWarning::NeverCollected),
+            steady_state_not_reached(self),
+            if collected { detect_end(self) } else { None },
+            (share < USED_SHARE_MIN).then_some(RunWarning::LittleUsed { share }),
+            (unwritten > 0).then(|| RunWarning::UnwrittenRead { share: unwritten as f64 / read as f64 }),
+            replay_scaled(self),
+            (!self.without_effect.is_empty())
+                .then(|| RunWarning::WithoutEffect { options: self.without_effect.clone() }),
+            not_converged(self),
+            too_few_pages(self),
+            if collected { too_many_open_units(self) } else { None },
+        ];
+        kinds.into_iter().flatten().collect()
     }
 
     /// Returns true if its write amplification may be misleading.
     pub fn is_doubtful(&self) -> bool {
         self.warnings().iter().any(|warning| warning.is_doubt(WarningCommand::Run))
     }
-}
-
-/// All warnings of a result, in the order of the kinds.
-fn detect_all(result: &RunResult) -> Vec<RunWarning> {
-    let collected = result.stats.total().units_reclaimed > 0;
-    let is_read_only = result.stats.total().host_bytes_written == 0;
-    let share = result.share_in_use();
-    let [read, unwritten] = result.pages_read;
-    let kinds = [
-        is_read_only.then_some(RunWarning::NothingWritten),
-        partial_writes(result),
-        (!collected && !is_read_only).then_some(RunWarning::NeverCollected),
-        steady_state_not_reached(result),
-        if collected { detect_end(result) } else { None },
-        (share < USED_SHARE_MIN).then_some(RunWarning::LittleUsed { share }),
-        (unwritten > 0).then(|| RunWarning::UnwrittenRead { share: unwritten as f64 / read as f64 }),
-        replay_scaled(result),
-        (!result.without_effect.is_empty())
-            .then(|| RunWarning::WithoutEffect { options: result.without_effect.clone() }),
-        not_converged(result),
-        too_few_pages(result),
-        if collected { too_many_open_units(result) } else { None },
-    ];
-    kinds.into_iter().flatten().collect()
 }
 
 /// Detects write amplification above 1 before any copy.
