@@ -9,7 +9,7 @@ use crate::feed::ReallocationEvent;
 use crate::owners::OwnerMap;
 
 /// Evidence that an owner's data outlives its neighbours in the same reclaim units.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct EvidenceRow {
     pub owner: usize,
     /// Placement identifier of the reclaim units in which its data was found.
@@ -51,14 +51,8 @@ impl Evidence {
             let (Some(owner), Some(placement)) = (*owner, event.placement) else {
                 continue;
             };
-            let row = self.rows.entry((owner, placement)).or_insert(EvidenceRow {
-                owner,
-                placement,
-                events: 0.0,
-                moved_bytes: 0.0,
-                events_total: 0,
-                confidence: 0.0,
-            });
+            let new = EvidenceRow { owner, placement, ..EvidenceRow::default() };
+            let row = self.rows.entry((owner, placement)).or_insert(new);
             row.events += 1.0;
             row.events_total += 1;
             row.moved_bytes += event.moved_bytes.unwrap_or(0) as f64;

@@ -17,6 +17,9 @@ enum DriveState {
     Rebuilt(u64),
 }
 
+/// Cause and phase of an I/O.
+type IoStep = (IoCause, u8);
+
 /// Part of a chunk: its row, its column and the bytes within it.
 pub(crate) type Place<'a> = (u64, u16, &'a Range<u64>);
 
@@ -111,7 +114,7 @@ impl Members {
         runs.into_iter().map(|run| in_chunk(run.start)..in_chunk(run.end)).collect()
     }
 
-    fn io(&self, drive: u16, row: u64, bytes: &Range<u64>, cause: IoCause, phase: u8) -> MemberIo {
+    fn io(&self, (drive, row): (u16, u64), bytes: &Range<u64>, (cause, phase): IoStep) -> MemberIo {
         assert!(bytes.end <= self.geometry.chunk_bytes && row < self.geometry.rows, "row {row}, {bytes:?}");
         MemberIo {
             drive,
@@ -124,27 +127,21 @@ impl Members {
         }
     }
 
-    pub(crate) fn read_drive(
-        &self,
-        list: &mut IoList<'_>,
-        (drive, row): (u16, u64),
-        bytes: &Range<u64>,
-        (cause, phase): (IoCause, u8),
-    ) {
+    pub(crate) fn read_drive(&self, list: &mut IoList<'_>, (drive, row): (u16, u64), bytes: &Range<u64>, step: IoStep) {
         assert!(self.is_alive(drive, row), "drive {drive} is read without data of row {row}");
-        list.add(self.io(drive, row, bytes, cause, phase));
+        list.add(self.io((drive, row), bytes, step));
     }
 
     pub(crate) fn write_drive(
         &self,
         list: &mut IoList<'_>,
-        (drive, row): (u16, u64),
+        place: (u16, u64),
         bytes: &Range<u64>,
-        (cause, phase): (IoCause, u8),
+        step: IoStep,
         placement: Option<PlacementIndex>,
     ) {
         let operation = RequestOperation::Write;
-        list.add(MemberIo { operation, placement, ..self.io(drive, row, bytes, cause, phase) });
+        list.add(MemberIo { operation, placement, ..self.io(place, bytes, step) });
     }
 
     pub(crate) fn read_columns(
@@ -152,10 +149,10 @@ impl Members {
         list: &mut IoList<'_>,
         (row, columns): (u64, u64),
         bytes: &Range<u64>,
-        (cause, phase): (IoCause, u8),
+        step: IoStep,
     ) {
         for column in (0..u64::BITS as u16).filter(|column| columns >> column & 1 == 1) {
-            self.read_drive(list, (self.geometry.drive(row, column, 0), row), bytes, (cause, phase));
+            self.read_drive(list, (self.geometry.drive(row, column, 0), row), bytes, step);
         }
     }
 
@@ -184,7 +181,7 @@ impl Members {
         &mut self,
         list: &mut IoList<'_>,
         (row, column, bytes): Place<'_>,
-        (cause, phase): (IoCause, u8),
+        (cause, phase): IoStep,
         placement: Option<PlacementIndex>,
     ) {
         let is_parity = column >= self.geometry.data;
@@ -206,7 +203,7 @@ impl Members {
             self.mark(drive, row, bytes, false);
             if self.is_alive(drive, row) {
                 let operation = RequestOperation::Trim;
-                list.add(MemberIo { operation, ..self.io(drive, row, bytes, cause, 1) });
+                list.add(MemberIo { operation, ..self.io((drive, row), bytes, (cause, 1)) });
             }
         }
     }

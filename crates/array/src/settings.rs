@@ -201,7 +201,6 @@ pub struct ArraySettings {
     #[serde(default = "default_coalesce")]
     pub coalesce: bool,
     /// Over-provisioning of the log-structured layer, as a share of the array's capacity.
-    #[serde(default)]
     pub over_provisioning: Option<f64>,
     /// Drives that wait for a failure.
     #[serde(default)]

@@ -31,12 +31,3 @@ pub(crate) fn names() -> Vec<String> {
     names.dedup();
     names
 }
-
-/// Folders in the working folder that contain a user's experiment.
-pub(crate) fn names_here() -> Vec<String> {
-    let here = std::fs::read_dir(".").into_iter().flatten().flatten();
-    let studies = here.filter(|entry| entry.path().join(FILE).is_file());
-    let mut names: Vec<String> = studies.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
-    names
-}

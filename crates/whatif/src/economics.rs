@@ -4,8 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use experiment::LabError;
 
-use crate::bounds::within;
-
 /// Bytes in a terabyte: 10^12, the unit in which drives are sold.
 const TERABYTE: f64 = 1e12;
 const DAYS_OF_YEAR: f64 = 365.0;
@@ -24,6 +22,14 @@ impl Default for Factors {
     fn default() -> Factors {
         Factors { dollars_per_terabyte: 100.0, embodied_kg_per_gigabyte: 0.16 }
     }
+}
+
+/// Refuses a number outside its bounds.
+pub(crate) fn within(name: &str, value: f64, low: f64, high: f64) -> Result<(), LabError> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    Err(LabError::invalid(name, format!("{value} is out of range. Give a number between {low} and {high}")))
 }
 
 impl Factors {

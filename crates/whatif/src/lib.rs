@@ -13,7 +13,6 @@
 
 mod answer;
 mod array;
-mod bounds;
 mod economics;
 mod kvcache;
 mod placement_answer;
@@ -37,7 +36,7 @@ use workload::trace::MappedTraces;
 
 pub use answer::WhatIfAnswer;
 pub use array::{ArrayAnswer, ArrayQuestion, ArrayRow};
-use bounds::within;
+use economics::within;
 pub use economics::{DriveLife, Factors};
 pub use kvcache::{KvCacheAnswer, KvCacheFactor, KvCachePlan, KvCacheQuestion, LanguageModel, PromptReuse};
 pub use placement_answer::PlacementAnswer;

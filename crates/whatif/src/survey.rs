@@ -44,11 +44,7 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    pub(super) fn new(
-        question: &WhatIfQuestion,
-        table: &toml::Table,
-        drive: &ModelledDrive,
-    ) -> Result<Survey, LabError> {
+    pub(super) fn new(question: &WhatIfQuestion, table: &toml::Table, drive: &ModelledDrive) -> Result<Self, LabError> {
         let settings = RunChange::from_settings(&question.overrides).settings;
         let what = match table.get("kind").and_then(toml::Value::as_str) {
             Some("trace") => "trace",

@@ -88,10 +88,7 @@ impl<'a> ExportTable<'a> {
     }
 
     /// Creates a table of one batch. Its columns may depend on its rows.
-    pub fn single_batch<T>(
-        rows: &[T],
-        columns: impl for<'r> Fn(ColumnBuilder<'r, T>) -> ColumnBuilder<'r, T>,
-    ) -> ExportTable<'a> {
+    pub fn single_batch<T>(rows: &[T], columns: impl for<'r> Fn(ColumnBuilder<'r, T>) -> ColumnBuilder<'r, T>) -> Self {
         let batch = columns(ColumnBuilder::new(rows)).columns;
         let without_rows = |column: &ExportColumn| ExportColumn {
             name: column.name.clone(),

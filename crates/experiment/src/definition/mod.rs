@@ -181,7 +181,11 @@ impl Experiment {
 
     /// Folders in the working folder that contain a user's experiment.
     pub fn names_here() -> Vec<String> {
-        folders::names_here()
+        let here = std::fs::read_dir(".").into_iter().flatten().flatten();
+        let studies = here.filter(|entry| entry.path().join(FILE).is_file());
+        let mut names: Vec<String> = studies.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
     }
 
     pub fn is_built_in(&self) -> bool {

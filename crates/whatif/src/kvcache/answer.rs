@@ -70,11 +70,7 @@ pub struct KvCacheAnswer {
 }
 
 impl KvCacheAnswer {
-    pub(super) fn new(
-        plan: &KvCachePlan,
-        needs: Vec<KvCacheNeed>,
-        rows: BTreeMap<u32, Vec<KvCacheRow>>,
-    ) -> KvCacheAnswer {
+    pub(super) fn new(plan: &KvCachePlan, needs: Vec<KvCacheNeed>, rows: BTreeMap<u32, Vec<KvCacheRow>>) -> Self {
         let rows: Vec<KvCacheRow> = rows.into_values().flatten().collect();
         let mut answer =
             KvCacheAnswer { headline: String::new(), needs, rows, factors: factors(plan), notes: notes(plan), best: 0 };

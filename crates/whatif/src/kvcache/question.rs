@@ -10,8 +10,8 @@ use toml::{Table, Value};
 use workload::trace::{MooncakeRequest, ReadOutcome, RecordReader};
 
 use super::models::LanguageModel;
-use crate::bounds::within;
 use crate::economics::WearModel;
+use crate::economics::within;
 
 /// Largest number of drives of a plan.
 pub(super) const DRIVES_MAX: u32 = 100_000;
