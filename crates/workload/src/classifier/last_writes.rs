@@ -30,6 +30,7 @@ pub(super) fn segment_units(segment_bytes: u64, target: &WorkloadTarget) -> Resu
 }
 
 /// Last write of each unit, with a tag of `TAG_BITS` bits.
+#[derive(Default)]
 pub(super) struct LastWrites<const TAG_BITS: u32> {
     /// Tick and tag, or 0 for a unit without data.
     stamps: Vec<u32>,

@@ -202,6 +202,7 @@ fn resize(survival: &IntervalSurvival, sizes: &mut Vec<f64>, index: usize, valid
 }
 
 /// MiDAS, as far as a host above a drive can do it.
+#[derive(Default)]
 pub struct Midas {
     /// Last write of each unit, with its counter for HOT.
     writes: LastWrites<2>,
@@ -235,15 +236,12 @@ impl Midas {
         Midas {
             writes,
             intervals: vec![0; bins as usize],
-            ages: Vec::new(),
             group_count: group_count.into(),
             segment_units,
             segment_ticks,
             garbage_share,
             epoch,
-            written: 0,
-            valid: 0,
-            predicted: 0.0,
+            ..Midas::default()
         }
     }
 

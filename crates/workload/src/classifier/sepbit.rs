@@ -85,6 +85,7 @@ struct LogSegment {
 }
 
 /// SepBIT, as far as a host above a drive can do it.
+#[derive(Default)]
 pub struct Sepbit {
     /// Last write of each unit with its class. Also the clock.
     writes: LastWrites<1>,
@@ -114,15 +115,10 @@ impl Sepbit {
         );
         Sepbit {
             writes: LastWrites::new(units, segment_units),
-            segments: [VecDeque::new(), VecDeque::new()],
             segment_units,
             garbage_share,
-            valid: 0,
-            garbage: 0,
             threshold: f64::INFINITY,
-            lifespans: 0,
-            reclaimed: 0,
-            updates: 0,
+            ..Sepbit::default()
         }
     }
 

@@ -67,6 +67,7 @@ struct Cluster {
 }
 
 /// Clusters of rewrite intervals.
+#[derive(Default)]
 pub struct Warcip {
     writes: LastWrites<0>,
     /// Open clusters, at least one.
@@ -96,16 +97,7 @@ impl Warcip {
             centre *= 4.0;
             cluster
         };
-        Warcip {
-            writes,
-            clusters: (0..placement_count).map(cluster).collect(),
-            free: Vec::new(),
-            segment_units,
-            filled: 0,
-            written: 0,
-            splits: 0,
-            merges: 0,
-        }
+        Warcip { writes, clusters: (0..placement_count).map(cluster).collect(), segment_units, ..Warcip::default() }
     }
 
     /// Centres of the open clusters, in units written, in the order of their placement indices.

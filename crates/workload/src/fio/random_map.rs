@@ -11,7 +11,8 @@
 #[derive(Debug, Clone)]
 pub struct RandomMap {
     blocks: u64,
-    free: u64,
+    /// Untouched blocks.
+    pub free_blocks: u64,
     /// `levels[0]` has one bit per block. Each further level has one bit per word of the level
     /// below. Bits past the end are set.
     levels: Vec<Vec<u64>>,
@@ -34,7 +35,7 @@ impl RandomMap {
             levels.last().is_some_and(|level| level.len() == 1),
             "the highest level of a map of {blocks} blocks is not one word"
         );
-        let mut map = Self { blocks, free: blocks, levels };
+        let mut map = Self { blocks, free_blocks: blocks, levels };
         map.close_ends();
         map
     }
@@ -46,7 +47,7 @@ impl RandomMap {
 
     /// Marks all blocks as untouched.
     pub fn reset(&mut self) {
-        self.free = self.blocks;
+        self.free_blocks = self.blocks;
         self.levels.iter_mut().for_each(|level| level.fill(0));
         self.close_ends();
     }
@@ -60,11 +61,6 @@ impl RandomMap {
             }
             bits = level.len() as u64;
         }
-    }
-
-    /// Number of untouched blocks.
-    pub fn free_blocks(&self) -> u64 {
-        self.free
     }
 
     /// Returns the word with the block's bit. Reading the words of many blocks first overlaps their
@@ -102,8 +98,8 @@ impl RandomMap {
             }
             *word |= (u64::MAX >> (64 - bits)) << (block % 64);
             let is_full = *word == u64::MAX;
-            assert!(bits <= self.free, "{bits} blocks are touched, and {} are untouched", self.free);
-            self.free -= bits;
+            assert!(bits <= self.free_blocks, "{bits} blocks are touched, and {} are untouched", self.free_blocks);
+            self.free_blocks -= bits;
             run += bits;
             if is_full {
                 self.fill_above(block / 64);
@@ -129,7 +125,7 @@ impl RandomMap {
     #[inline]
     pub fn set(&mut self, block: u64) {
         debug_assert!(self.is_free(block), "block {block} is touched already");
-        self.free -= 1;
+        self.free_blocks -= 1;
         let word = &mut self.levels[0][(block / 64) as usize];
         *word |= 1 << (block % 64);
         if *word == u64::MAX {
@@ -176,7 +172,7 @@ mod tests {
             let mut generator = Taus88::new(blocks as u64);
             for done in 0..blocks {
                 let drawn = generator.between(0, blocks as u32 - 1) as usize;
-                assert_eq!(map.free_blocks(), (blocks - done) as u64);
+                assert_eq!(map.free_blocks, (blocks - done) as u64);
                 let found = map.free_from(drawn as u64);
                 assert_eq!(found, naive_free_from(&touched, drawn), "{blocks} blocks, at {drawn}");
                 map.set(found.unwrap());
@@ -200,9 +196,9 @@ mod tests {
             assert_eq!(run, (first..first + count).take_while(is_free).count() as u64);
             (first..first + run).for_each(|block| one_by_one.set(block));
             assert_eq!(together.levels, one_by_one.levels);
-            assert_eq!(together.free, one_by_one.free);
+            assert_eq!(together.free_blocks, one_by_one.free_blocks);
         }
-        assert_eq!(together.free, 0);
+        assert_eq!(together.free_blocks, 0);
     }
 
     #[test]

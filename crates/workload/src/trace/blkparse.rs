@@ -18,7 +18,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::field::{FieldProblem, Fields, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
-use super::record::{IdentityNames, ProcessIdentity, TraceRecord, as_text};
+use super::record::{IdentityNames, ProcessIdentity, TraceRecord};
 use crate::RequestOperation;
 
 /// Event of a request that counts.
@@ -37,8 +37,8 @@ pub enum BlkparseAction {
 pub(super) struct Blkparse {
     action: u8,
     identity: ProcessIdentity,
-    devices: IdentityNames,
-    processes: IdentityNames,
+    pub(super) devices: IdentityNames,
+    pub(super) processes: IdentityNames,
     in_summary: bool,
     /// Time of the last request. The next file continues from there.
     now_ns: u64,
@@ -76,11 +76,6 @@ impl Blkparse {
 
     pub(super) fn begin_pass(&mut self) {
         self.now_ns = 0;
-    }
-
-    /// Names of the first devices and processes, at most `most` of each.
-    pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
-        [&self.devices, &self.processes].map(|names| names.first(most, as_text))
     }
 
     pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<TraceRecord>, FieldProblem> {

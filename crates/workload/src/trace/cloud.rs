@@ -12,7 +12,7 @@
 //! but a first line of names is skipped.
 
 use super::field::{FieldProblem, Fields, SECOND_NS, SECTOR_BYTES};
-use super::record::{IdentityNames, TraceRecord, as_text};
+use super::record::{IdentityNames, TraceRecord};
 use crate::RequestOperation;
 
 /// The three traces.
@@ -26,7 +26,7 @@ pub(super) enum CloudFormat {
 /// Parser of one of the traces.
 pub(super) struct CloudTrace {
     cloud: CloudFormat,
-    volumes: IdentityNames,
+    pub(super) volumes: IdentityNames,
     at_first_line: bool,
 }
 
@@ -79,11 +79,6 @@ impl CloudTrace {
         let latency = fields.last_number().and_then(|time| time.checked_mul(FILETIME_NS));
         let record = self.record(time, volume, operation, offset, bytes)?;
         Ok(record.map(|record| TraceRecord { latency_ns: latency.unwrap_or(0), ..record }))
-    }
-
-    /// Names of the first volumes, at most `most`.
-    pub(super) fn volumes(&self, most: usize) -> Vec<String> {
-        self.volumes.first(most, as_text)
     }
 
     fn alibaba(&mut self, mut fields: Fields) -> Result<Option<TraceRecord>, FieldProblem> {

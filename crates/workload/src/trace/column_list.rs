@@ -54,35 +54,27 @@ enum Role {
 }
 
 impl Role {
-    const ALL: [Role; 8] = [
-        Role::Time,
-        Role::Operation,
-        Role::Offset,
-        Role::Length,
-        Role::Volume,
-        Role::Process,
-        Role::File,
-        Role::Placement,
+    /// All roles, each with its word of a list, followed by synonyms.
+    const ALL: [(Role, &[&str]); 8] = [
+        (Role::Time, &["time", "timestamp"]),
+        (Role::Operation, &["op", "operation"]),
+        (Role::Offset, &["offset", "address"]),
+        (Role::Length, &["bytes", "length", "size"]),
+        (Role::Volume, &["volume", "disk"]),
+        (Role::Process, &["process", "pid"]),
+        (Role::File, &["file"]),
+        (Role::Placement, &["placement"]),
     ];
 
-    /// Word of a list, followed by its synonyms.
-    fn words(self) -> &'static [&'static str] {
-        match self {
-            Role::Time => &["time", "timestamp"],
-            Role::Operation => &["op", "operation"],
-            Role::Offset => &["offset", "address"],
-            Role::Length => &["bytes", "length", "size"],
-            Role::Volume => &["volume", "disk"],
-            Role::Process => &["process", "pid"],
-            Role::File => &["file"],
-            Role::Placement => &["placement"],
-        }
+    /// Word of a list.
+    fn word(self) -> &'static str {
+        Role::ALL[self as usize].1[0]
     }
 
     fn parse(word: &str) -> Result<Role, String> {
-        let found = Role::ALL.into_iter().find(|role| role.words().contains(&word));
-        found.ok_or_else(|| {
-            let known = Role::ALL.map(|role| role.words()[0]);
+        let found = Role::ALL.into_iter().find(|(_, words)| words.contains(&word));
+        found.map(|(role, _)| role).ok_or_else(|| {
+            let known = Role::ALL.map(|(role, _)| role.word());
             format!(
                 "{word:?} is not a column{}. The columns are {}, and - for a column to skip",
                 base::hint(word, known),
@@ -124,19 +116,16 @@ impl FromStr for ColumnList {
             let role = Role::parse(word)?;
             let place = &mut found[role as usize];
             if place.is_some() {
-                return Err(format!("the column {} is listed twice", role.words()[0]));
+                return Err(format!("the column {} is listed twice", role.word()));
             }
             if !unit.is_empty() && !matches!(role, Role::Time | Role::Operation | Role::Offset | Role::Length) {
-                return Err(format!(
-                    "{column:?} is not valid, because {} has no unit. Remove {unit:?}",
-                    role.words()[0]
-                ));
+                return Err(format!("{column:?} is not valid, because {} has no unit. Remove {unit:?}", role.word()));
             }
             *place = Some((index + 1, unit));
         }
         let needed = |role: Role| {
             found[role as usize].ok_or_else(|| {
-                let name = role.words()[0];
+                let name = role.word();
                 format!(
                     "the list has no column {name}. List time, op, offset and bytes in the file's order, for \
                          example time,op,offset,bytes"

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::field::{FieldProblem, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
 use super::iolog::placement;
-use super::record::{FileIdentity, IdentityNames, TraceRecord, as_text};
+use super::record::{FileIdentity, IdentityNames, TraceRecord};
 use crate::{RequestOperation, WorkloadError};
 
 /// Meaning of the columns of a line.
@@ -126,16 +126,17 @@ pub struct AmountColumn {
 /// Unit of an amount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[repr(u64)]
 pub enum AmountUnit {
     /// 1 byte.
     #[default]
-    Bytes,
+    Bytes = 1,
     /// 512 bytes.
-    Sectors,
+    Sectors = SECTOR_BYTES,
     /// 1024 bytes.
-    Kib,
+    Kib = 1024,
     /// 4096 bytes.
-    Pages,
+    Pages = 4096,
 }
 
 /// A column with the operation.
@@ -170,22 +171,23 @@ pub struct TimeColumn {
 
 /// Unit of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u64)]
 pub enum TimeUnit {
     /// Seconds.
     #[serde(rename = "s")]
-    Seconds,
+    Seconds = SECOND_NS,
     /// Milliseconds.
     #[serde(rename = "ms")]
-    Milliseconds,
+    Milliseconds = 1_000_000,
     /// Microseconds.
     #[serde(rename = "us")]
-    Microseconds,
+    Microseconds = 1000,
     /// Windows filetime.
     #[serde(rename = "100ns")]
-    Filetime,
+    Filetime = 100,
     /// Nanoseconds.
     #[serde(rename = "ns")]
-    Nanoseconds,
+    Nanoseconds = 1,
 }
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -202,29 +204,6 @@ fn write_words() -> Vec<String> {
 
 fn trim_words() -> Vec<String> {
     words(&["D", "d", "T", "t", "Trim", "trim", "TRIM", "Discard", "discard"])
-}
-
-impl AmountUnit {
-    fn bytes(self) -> u64 {
-        match self {
-            AmountUnit::Bytes => 1,
-            AmountUnit::Sectors => SECTOR_BYTES,
-            AmountUnit::Kib => 1024,
-            AmountUnit::Pages => 4096,
-        }
-    }
-}
-
-impl TimeUnit {
-    fn ns(self) -> u64 {
-        match self {
-            TimeUnit::Seconds => SECOND_NS,
-            TimeUnit::Milliseconds => 1_000_000,
-            TimeUnit::Microseconds => 1000,
-            TimeUnit::Filetime => 100,
-            TimeUnit::Nanoseconds => 1,
-        }
-    }
 }
 
 /// Number of roles of columns, followed by their indices.
@@ -250,8 +229,8 @@ pub(super) struct ColumnParser {
     /// Meanings of one-byte words.
     short_words: Box<[Option<OperationWord>; 256]>,
     at_header: bool,
-    volumes: IdentityNames,
-    processes: IdentityNames,
+    pub(super) volumes: IdentityNames,
+    pub(super) processes: IdentityNames,
     files: IdentityNames,
     file_by: FileIdentity,
     /// Kind of the last file.
@@ -309,11 +288,6 @@ impl ColumnParser {
         Ok(columns)
     }
 
-    /// Names of the first volumes and processes, at most `most` of each.
-    pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
-        [&self.volumes, &self.processes].map(|names| names.first(most, as_text))
-    }
-
     pub(super) fn begin_file(&mut self) {
         let by_name = (0..ROLES).any(|role| matches!(self.settings.column(role), Some(ColumnReference::Name(_))));
         self.at_header = self.settings.header.unwrap_or(by_name);
@@ -345,7 +319,7 @@ impl ColumnParser {
             }
         };
         let amount = |role: usize, unit: AmountUnit, problem| {
-            number(at(role, problem)?).and_then(|amount| amount.checked_mul(unit.bytes())).ok_or(problem)
+            number(at(role, problem)?).and_then(|amount| amount.checked_mul(unit as u64)).ok_or(problem)
         };
         let offset = FieldProblem::new("the offset", "a number");
         let length = FieldProblem::new("the length", "a number");
@@ -356,7 +330,7 @@ impl ColumnParser {
         };
         if let Some(time) = &self.settings.time {
             let problem = FieldProblem::new("the time", "a number");
-            record.time_ns = decimal(at(TIME, problem)?, time.unit.ns()).ok_or(problem)?;
+            record.time_ns = decimal(at(TIME, problem)?, time.unit as u64).ok_or(problem)?;
         }
         if self.settings.volume.is_some() {
             let volume = at(VOLUME, FieldProblem::missing("the volume's column"))?;

@@ -8,7 +8,7 @@ use super::field::{FieldProblem, Fields};
 use super::input::uncompressed;
 use super::iolog::{self, IologParser};
 use super::objects::{self, MooncakeParser, OracleGeneral};
-use super::record::TraceRecord;
+use super::record::{IdentityNames, TraceRecord, as_text};
 use super::settings::{PlacementRule, TraceFormat, TraceSettings};
 use super::vscsi::{self, Vscsi};
 use crate::WorkloadError;
@@ -153,15 +153,14 @@ impl TraceParser {
     /// Names of the first volumes and processes, at most `most` of each. Empty if the format has
     /// none.
     pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
+        let text = |names: &IdentityNames| names.first(most, as_text);
         match self {
-            TraceParser::Iolog(iolog) => [iolog.files(most), Vec::new()],
-            TraceParser::Cloud(cloud) => [cloud.volumes(most), Vec::new()],
-            TraceParser::Blkparse(blkparse) => blkparse.names(most),
-            TraceParser::Columns(columns) => columns.names(most),
+            TraceParser::Iolog(iolog) => [text(&iolog.files), Vec::new()],
+            TraceParser::Cloud(cloud) => [text(&cloud.volumes), Vec::new()],
+            TraceParser::Blkparse(blkparse) => [text(&blkparse.devices), text(&blkparse.processes)],
+            TraceParser::Columns(columns) => [text(&columns.volumes), text(&columns.processes)],
             TraceParser::Blktrace(blktrace) => blktrace.names(most),
-            TraceParser::Vscsi(_) | TraceParser::OracleGeneral(_) | TraceParser::Mooncake(_) => {
-                [Vec::new(), Vec::new()]
-            }
+            TraceParser::Vscsi(_) | TraceParser::OracleGeneral(_) | TraceParser::Mooncake(_) => Default::default(),
         }
     }
 

@@ -18,7 +18,7 @@
 //! its placement.
 
 use super::field::{FieldProblem, Fields, number};
-use super::record::{IdentityNames, TraceRecord, as_text};
+use super::record::{IdentityNames, TraceRecord};
 use crate::{PlacementIndex, RequestOperation};
 
 /// First lines of the two versions.
@@ -27,7 +27,7 @@ pub(super) const HEADERS: [&[u8]; 2] = [b"fio version 2 iolog", b"fio version 3 
 /// Parses iologs of both versions.
 #[derive(Debug, Default)]
 pub(super) struct IologParser {
-    files: IdentityNames,
+    pub(super) files: IdentityNames,
     version: Option<IologFormat>,
     /// Time of the last request, nanoseconds. The next file continues from there.
     now_ns: u64,
@@ -52,11 +52,6 @@ impl IologParser {
 
     pub(super) fn begin_pass(&mut self) {
         self.now_ns = 0;
-    }
-
-    /// Names of the first files, at most `most`.
-    pub(super) fn files(&self, most: usize) -> Vec<String> {
-        self.files.first(most, as_text)
     }
 
     pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<TraceRecord>, FieldProblem> {

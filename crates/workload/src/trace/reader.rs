@@ -30,15 +30,15 @@ pub struct TraceReader {
     /// The current file and its name.
     lines: Option<RecordReader>,
     name: String,
-    parser: TraceParser,
+    pub(super) parser: TraceParser,
     /// Further records of the last line, last one first.
     waiting: Vec<TraceRecord>,
     skip_bad_lines: bool,
     bad_lines: u64,
     progress: TraceProgress,
-    clock: TraceClock,
+    pub(super) clock: TraceClock,
     /// True if files must follow each other in time.
-    obeys_times: bool,
+    pub(super) obeys_times: bool,
     /// True if the next record is the first of its file.
     begins_file: bool,
 }
@@ -66,12 +66,13 @@ impl TraceProgress {
 /// Converts the trace's own times to times since its first request. They keep rising when the trace
 /// repeats.
 #[derive(Debug, Default)]
-struct TraceClock {
+pub(super) struct TraceClock {
     /// Recorded time of the first request of this pass.
     first_ns: Option<u64>,
     /// Start time of this pass.
     pass_ns: u64,
-    latest_ns: u64,
+    /// Time of the latest record so far, since the first.
+    pub(super) latest_ns: u64,
 }
 
 impl TraceClock {
@@ -256,17 +257,6 @@ impl TraceReader {
         }
     }
 
-    /// From now on, refuses a file that begins long before the end of the previous file.
-    pub(super) fn enforce_time_order(&mut self) {
-        self.obeys_times = true;
-    }
-
-    /// Names of the first volumes and processes so far, at most `most` of each. Empty if the format
-    /// has none.
-    pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
-        self.parser.names(most)
-    }
-
     /// Converts a record's time to the time since the first record.
     #[inline]
     fn timed(&mut self, record: TraceRecord) -> Result<TraceRecord, WorkloadError> {
@@ -321,16 +311,6 @@ impl TraceReader {
         self.parser.begin_pass();
         self.clock.begin_pass();
         true
-    }
-
-    /// Time of the latest record so far, since the first.
-    pub(super) fn latest_ns(&self) -> u64 {
-        self.clock.latest_ns
-    }
-
-    /// True if each pass over the files gives the same records, except for their times.
-    pub(super) fn is_repeatable(&self) -> bool {
-        self.parser.is_repeatable()
     }
 
     /// Sets the progress of reading, for records that come from elsewhere.

@@ -147,7 +147,7 @@ impl TraceSettings {
         self.check(target)?;
         self.check_times()?;
         let mut reader = TraceReader::open(self)?;
-        reader.enforce_time_order();
+        reader.obeys_times = true;
         TraceSource::new(self, reader, target, seed)
     }
 
@@ -368,7 +368,7 @@ impl TraceSource {
         if let RequestOrigin::Files(writer) = &mut self.origin
             && let Some(writer) = writer.take()
         {
-            let (pass_ns, is_repeatable) = (self.reader.latest_ns(), self.reader.is_repeatable());
+            let (pass_ns, is_repeatable) = (self.reader.clock.latest_ns, self.reader.parser.is_repeatable());
             let trace = writer.finish(pass_ns, self.map.touched_units(), is_repeatable);
             if let Some(trace) = trace.filter(|trace| trace.is_repeatable) {
                 self.origin = RequestOrigin::Kept(MappedTraceCursor::new(trace));
@@ -577,7 +577,7 @@ impl TimedSource for TraceSource {
     }
 
     fn names(&self, most: usize) -> [Vec<String>; 2] {
-        self.reader.names(most)
+        self.reader.parser.names(most)
     }
 }
 

@@ -44,7 +44,7 @@ impl JobStream {
             Addresses::Uniform(Some(map)) => {
                 // With at least one free block per draw no draw fails, so no random number is
                 // wasted.
-                let count = limit.min(map.free_blocks()).min(LOOKAHEAD as u64) as usize;
+                let count = limit.min(map.free_blocks).min(LOOKAHEAD as u64) as usize;
                 let mut fractions = [0.0; LOOKAHEAD];
                 let fractions = &mut fractions[..count];
                 self.offset_generator.next_fractions(fractions);
