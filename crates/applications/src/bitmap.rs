@@ -4,13 +4,14 @@
 pub struct Bitmap {
     words: Vec<u64>,
     bits: usize,
-    set: usize,
+    /// Set bits.
+    pub count: usize,
 }
 
 impl Bitmap {
     /// Creates a bitmap with all bits clear.
     pub fn new(bits: usize) -> Bitmap {
-        Bitmap { words: vec![0; bits.div_ceil(64)], bits, set: 0 }
+        Bitmap { words: vec![0; bits.div_ceil(64)], bits, count: 0 }
     }
 
     pub fn full(bits: usize) -> Bitmap {
@@ -19,10 +20,6 @@ impl Bitmap {
             bitmap.set(bit);
         }
         bitmap
-    }
-
-    pub fn count(&self) -> usize {
-        self.set
     }
 
     /// True if a bit is set.
@@ -38,7 +35,7 @@ impl Bitmap {
         let word = &mut self.words[bit / 64];
         let was_clear = *word >> (bit % 64) & 1 == 0;
         *word |= 1 << (bit % 64);
-        self.set += usize::from(was_clear);
+        self.count += usize::from(was_clear);
         was_clear
     }
 
@@ -49,7 +46,7 @@ impl Bitmap {
         let word = &mut self.words[bit / 64];
         let was_set = *word >> (bit % 64) & 1 == 1;
         *word &= !(1 << (bit % 64));
-        self.set -= usize::from(was_set);
+        self.count -= usize::from(was_set);
         was_set
     }
 
@@ -88,7 +85,7 @@ mod tests {
         for bit in [3, 63, 64, 130, 199] {
             assert!(bitmap.set(bit) && !bitmap.set(bit));
         }
-        assert_eq!(bitmap.count(), 5);
+        assert_eq!(bitmap.count, 5);
         assert_eq!([0, 4, 64, 65].map(|from| bitmap.next(from)), [3, 63, 64, 130].map(Some));
         assert_eq!((bitmap.next(131), bitmap.next(200), bitmap.next_around(200)), (Some(199), None, Some(3)));
     }

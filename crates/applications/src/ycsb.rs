@@ -126,7 +126,7 @@ pub struct YcsbKeys {
     ranks: RankDistribution,
     permutation: Permutation,
     /// Existing records. Inserts may add more, up to the size of the permutation.
-    records: u32,
+    pub records: u32,
 }
 
 impl YcsbKeys {
@@ -140,10 +140,6 @@ impl YcsbKeys {
             permutation: Permutation::new(most),
             records: 0,
         }
-    }
-
-    pub fn records(&self) -> u32 {
-        self.records
     }
 
     pub fn records_max(&self) -> u32 {

@@ -263,16 +263,13 @@ impl ShadowPages {
         self.start_bytes + u64::from(slot) * self.slot_bytes
     }
 
-    fn free_slots(&self) -> u32 {
-        self.slots - self.untouched + self.free.len() as u32
-    }
-
     fn write(&mut self, leaves: &[u32], output: &mut BTreeOutput) {
         for leaf in leaves {
             for _ in 0..self.left.len() {
                 // The file may not grow, so the checkpoint comes early. It may have to write all
                 // inner pages.
-                if self.free_slots() <= self.inner.pages() {
+                let free_slots = self.slots - self.untouched + self.free.len() as u32;
+                if free_slots <= self.inner.pages() {
                     self.checkpoint(output);
                 }
             }

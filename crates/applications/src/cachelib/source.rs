@@ -111,6 +111,26 @@ impl CacheSource {
         }
         self.operations.next(|operations| self.cache.prefetch(operations))
     }
+
+    /// Clock and threads of a paced cache.
+    fn running(&mut self) -> (&mut OperationClock, &mut Navy) {
+        let clock = self.clock.as_mut().expect("it is paced");
+        (clock, self.cache.navy.as_mut().expect("its threads run"))
+    }
+
+    /// Executes the next operation. Returns false at the end.
+    fn execute_next(&mut self) -> Result<bool, WorkloadError> {
+        let operation = match self.running().0.idle {
+            idle if idle < IDLE_OPERATIONS => self.next_operation()?,
+            _ => return Err(never_writes()),
+        };
+        let Some(operation) = operation else { return Ok(false) };
+        self.cache.execute(operation);
+        let clock = self.running().0;
+        clock.taken += 1;
+        clock.idle += 1;
+        Ok(true)
+    }
 }
 
 fn never_writes() -> WorkloadError {
@@ -195,28 +215,6 @@ impl RequestSource for CacheSource {
             self.cache.navy = Some(navy);
         }
         Some(self)
-    }
-}
-
-impl CacheSource {
-    /// Clock and threads of a paced cache.
-    fn running(&mut self) -> (&mut OperationClock, &mut Navy) {
-        let clock = self.clock.as_mut().expect("it is paced");
-        (clock, self.cache.navy.as_mut().expect("its threads run"))
-    }
-
-    /// Executes the next operation. Returns false at the end.
-    fn execute_next(&mut self) -> Result<bool, WorkloadError> {
-        let operation = match self.running().0.idle {
-            idle if idle < IDLE_OPERATIONS => self.next_operation()?,
-            _ => return Err(never_writes()),
-        };
-        let Some(operation) = operation else { return Ok(false) };
-        self.cache.execute(operation);
-        let clock = self.running().0;
-        clock.taken += 1;
-        clock.idle += 1;
-        Ok(true)
     }
 }
 

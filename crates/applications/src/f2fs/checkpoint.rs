@@ -97,7 +97,7 @@ impl FileSystem {
         }
         self.counters.checkpoints += 1;
         self.checkpointed_at = self.output.bytes_written;
-        self.valid_at_checkpoint = self.segments.total_valid();
+        self.valid_at_checkpoint = self.segments.total_valid;
         self.allocated = 0;
         Ok(())
     }
@@ -117,7 +117,7 @@ impl FileSystem {
     }
 
     fn write_sit(&mut self) {
-        let touched = self.segments.touched();
+        let touched = &self.segments.touched;
         if touched.len() as u32 <= SIT_JOURNAL * self.layout.shrink {
             return;
         }
@@ -154,7 +154,7 @@ impl FileSystem {
         }
         let mut all = BlockBits::default();
         places(0, self.layout.segment_blocks).for_each(|(word, bits)| all[word] = bits);
-        for segment in self.segments.touched() {
+        for segment in &self.segments.touched {
             if self.segments.will_be_free(*segment) {
                 self.discards.add(*segment, &all);
             } else {

@@ -17,7 +17,7 @@ pub struct Discards {
     has_waiting: Bitmap,
     /// Segments with new discards since the last round.
     new: Vec<u32>,
-    blocks: u64,
+    pub blocks: u64,
     segment_blocks: u32,
     next: usize,
 }
@@ -34,10 +34,6 @@ impl Discards {
             segment_blocks: layout.segment_blocks,
             next: 0,
         }
-    }
-
-    pub fn blocks(&self) -> u64 {
-        self.blocks
     }
 
     /// Adds blocks of a segment that became invalid with a checkpoint.
@@ -85,7 +81,7 @@ impl Discards {
         self.new.clear();
         let mut left = requests;
         for least in [layout.segment_blocks, granularity] {
-            for _ in 0..self.has_waiting.count() {
+            for _ in 0..self.has_waiting.count {
                 if left == 0 {
                     return;
                 }

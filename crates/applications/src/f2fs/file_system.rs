@@ -371,13 +371,13 @@ impl FileSystem {
 
     /// Checks that users may have `blocks` more blocks.
     fn check_room(&self, blocks: u64) -> Result<(), FileSystemFull> {
-        let wanted = self.segments.total_valid() + u64::from(self.nodes.dirty_count()) + blocks;
+        let wanted = self.segments.total_valid + u64::from(self.nodes.dirty_count()) + blocks;
         if wanted > self.layout.user_blocks() { Err(FileSystemFull) } else { Ok(()) }
     }
 
     /// Valid blocks as a fraction of the user blocks.
     pub fn utilization(&self) -> f64 {
-        self.segments.total_valid() as f64 / self.layout.user_blocks() as f64
+        self.segments.total_valid as f64 / self.layout.user_blocks() as f64
     }
 
     /// Allocates the next blocks of a log. Returns the first block and their number, at most

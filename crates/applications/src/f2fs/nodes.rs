@@ -87,7 +87,7 @@ impl Nodes {
     }
 
     pub fn dirty_count(&self) -> u32 {
-        self.dirty.count() as u32
+        self.dirty.count as u32
     }
 
     /// Takes the unwritten nodes in the kernel's order: indirect nodes, nodes of directories, nodes

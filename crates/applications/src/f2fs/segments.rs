@@ -56,7 +56,7 @@ pub struct SegmentTable {
     fill: [Vec<[u16; GROUP]>; 6],
     prefree: Bitmap,
     /// Segments changed since the last checkpoint, in the order of their first change.
-    touched: Vec<u32>,
+    pub touched: Vec<u32>,
     is_touched: Bitmap,
     current: [u32; 6],
     /// Section under cleaning, which no log may use.
@@ -65,7 +65,7 @@ pub struct SegmentTable {
     last_victim: u32,
     /// Section at which the last search of background cleaning ended.
     last_background: u32,
-    total_valid: u64,
+    pub total_valid: u64,
 }
 
 pub const NOWHERE: u32 = u32::MAX;
@@ -102,16 +102,12 @@ impl SegmentTable {
 
     /// Number of sections without a used segment.
     pub fn free_sections(&self) -> u32 {
-        self.free_sections.count() as u32
+        self.free_sections.count as u32
     }
 
     /// Number of segments that the next checkpoint frees.
     pub fn prefree(&self) -> u32 {
-        self.prefree.count() as u32
-    }
-
-    pub fn total_valid(&self) -> u64 {
-        self.total_valid
+        self.prefree.count as u32
     }
 
     pub fn valid(&self, segment: u32) -> u32 {
@@ -287,7 +283,7 @@ impl SegmentTable {
     /// the end of the last search.
     pub fn roomiest(&mut self, kind: LogKind) -> Option<u32> {
         let dirty = &self.dirty[kind as usize];
-        let candidates = dirty.count().min(MAX_VICTIM_SEARCH);
+        let candidates = dirty.count.min(MAX_VICTIM_SEARCH);
         let fill = &self.fill[kind as usize];
         let from_start = kind.is_node() || kind == LogKind::HotData;
         let mut group = if from_start { 0 } else { self.last_victim as usize / GROUP };
@@ -379,11 +375,6 @@ impl SegmentTable {
     /// True if the next checkpoint frees a segment.
     pub fn will_be_free(&self, segment: u32) -> bool {
         self.prefree.get(segment as usize) && self.valid(segment) == 0 && !self.current.contains(&segment)
-    }
-
-    /// Segments changed since the last checkpoint.
-    pub fn touched(&self) -> &[u32] {
-        &self.touched
     }
 
     /// Blocks of a segment that were valid at the last checkpoint and are now invalid.

@@ -102,7 +102,7 @@ impl RequestSource for F2fs {
             WorkloadMeasure::new("foreground_sections", counters.foreground_sections as f64),
             WorkloadMeasure::new("background_sections", counters.background_sections as f64),
             WorkloadMeasure::new("discarded_bytes", output.bytes_discarded as f64),
-            WorkloadMeasure::new("waiting_discard_bytes", (files.discards.blocks() * BLOCK_BYTES) as f64),
+            WorkloadMeasure::new("waiting_discard_bytes", (files.discards.blocks * BLOCK_BYTES) as f64),
             WorkloadMeasure::new("checkpoints", counters.checkpoints as f64),
         ];
         for (name, written) in STREAMS.iter().zip(&output.writers) {

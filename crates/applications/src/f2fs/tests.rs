@@ -65,7 +65,7 @@ fn check_pointers(files: &FileSystem) {
         }
     }
     assert_eq!(pointers, valid_blocks(files).len() as u64 as usize);
-    assert_eq!(pointers as u64, files.segments.total_valid());
+    assert_eq!(pointers as u64, files.segments.total_valid);
 }
 
 /// Runs operations. Checks every request, and the file system at intervals.

@@ -312,12 +312,8 @@ impl SessionPool {
         ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    fn exponential(&mut self, mean: f64) -> f64 {
-        -power::ln(self.draw()) * mean
-    }
-
     fn pause_ns(&mut self) -> u64 {
-        (self.exponential(self.habits.think_seconds) * SECOND_NS) as u64
+        (-power::ln(self.draw()) * self.habits.think_seconds * SECOND_NS) as u64
     }
 
     /// Draws a whole number of at least one with this mean (geometric distribution).

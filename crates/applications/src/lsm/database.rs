@@ -49,7 +49,7 @@ impl Database {
     /// If the log is too large, flushes the families in its oldest file. One check per put, as in
     /// RocksDB, so the log can exceed the limit for a while.
     fn limit_log(&mut self) -> Result<(), StoreFull> {
-        let Some(log) = self.log.as_ref().filter(|log| log.bytes() > self.max_log_bytes) else {
+        let Some(log) = self.log.as_ref().filter(|log| log.bytes > self.max_log_bytes) else {
             return Ok(());
         };
         let oldest = log.oldest();

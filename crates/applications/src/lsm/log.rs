@@ -45,7 +45,7 @@ pub struct WriteAheadLog {
     /// Extents of a deleted file for the next file.
     recycled: Option<Vec<BlockExtent>>,
     next_number: u64,
-    bytes: u64,
+    pub bytes: u64,
 }
 
 impl WriteAheadLog {
@@ -110,10 +110,6 @@ impl WriteAheadLog {
 
     pub fn oldest(&self) -> Option<u64> {
         self.closed.front().or(self.open.as_ref()).map(|file| file.number)
-    }
-
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     pub fn files(&self) -> usize {

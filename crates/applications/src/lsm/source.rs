@@ -61,7 +61,7 @@ fn bulk_by_level(tree: &LsmTree, keys: &mut YcsbKeys, load: u32) -> Vec<(usize, 
         let mut chosen = Bitmap::new(most);
         for _ in 0..DRAWS_PER_ENTRY * entries {
             chosen.set(keys.existing() as usize);
-            if chosen.count() as u64 == *entries {
+            if chosen.count as u64 == *entries {
                 break;
             }
         }
@@ -72,7 +72,7 @@ fn bulk_by_level(tree: &LsmTree, keys: &mut YcsbKeys, load: u32) -> Vec<(usize, 
 
 /// Keys of a set in descending order.
 fn descending(keys: &Bitmap) -> Vec<u32> {
-    let mut sorted = Vec::with_capacity(keys.count());
+    let mut sorted = Vec::with_capacity(keys.count);
     sorted.extend(std::iter::successors(keys.next(0), |key| keys.next(key + 1)).map(|key| key as u32));
     sorted.reverse();
     sorted
@@ -89,7 +89,7 @@ impl Client {
     }
 
     fn loaded_share(&self) -> f64 {
-        ratio(u64::from(self.keys.records()), u64::from(self.load))
+        ratio(u64::from(self.keys.records), u64::from(self.load))
     }
 }
 
@@ -114,13 +114,13 @@ impl Lsm {
     /// Number of records of a family so far.
     #[cfg(test)]
     pub(super) fn records(&self, family: usize) -> u32 {
-        self.clients[family].keys.records()
+        self.clients[family].keys.records
     }
 
     #[cfg(test)]
     pub(super) fn is_loaded(&self) -> bool {
         let mut clients = self.clients.iter();
-        clients.all(|client| client.bulk.is_empty() && client.keys.records() >= client.load)
+        clients.all(|client| client.bulk.is_empty() && client.keys.records >= client.load)
     }
 
     fn execute_next(&mut self) -> Result<bool, StoreFull> {
@@ -163,7 +163,7 @@ impl Lsm {
             return Ok(true);
         }
         let clients = self.clients.iter().enumerate();
-        let unfinished = clients.filter(|(_, client)| client.keys.records() < client.load);
+        let unfinished = clients.filter(|(_, client)| client.keys.records < client.load);
         let next = unfinished.min_by(|(_, one), (_, other)| one.loaded_share().total_cmp(&other.loaded_share()));
         let Some((family, _)) = next else { return Ok(false) };
         let key = self.clients[family].keys.insert();
@@ -186,7 +186,7 @@ impl Lsm {
             WorkloadMeasure::new(name("table_waf"), ratio(tables, counters.application_bytes)),
             WorkloadMeasure::new(
                 name("space_amplification"),
-                ratio(tree.table_entries(), u64::from(client.keys.records())),
+                ratio(tree.table_entries(), u64::from(client.keys.records)),
             ),
             count("flushes", counters.flushes),
             count("early_flushes", counters.early_flushes),
@@ -253,7 +253,7 @@ impl RequestSource for Lsm {
         let tables = self.sum(|counters| counters.level_bytes.iter().sum());
         let members = || trees.iter().zip(&self.clients);
         let table_bytes = members().map(|(tree, _)| tree.table_entries() * tree.rules.entry_bytes);
-        let record_bytes = members().map(|(tree, client)| u64::from(client.keys.records()) * tree.rules.entry_bytes);
+        let record_bytes = members().map(|(tree, client)| u64::from(client.keys.records) * tree.rules.entry_bytes);
         let count = |measure: &str, value: u64| WorkloadMeasure::new(measure, value as f64);
         let mut measures = vec![
             count("application_bytes", application_bytes),
@@ -271,7 +271,7 @@ impl RequestSource for Lsm {
         if self.names.is_empty() {
             measures.extend(levels_of(&trees[0], &|measure| measure.to_string()));
         } else {
-            let (bytes, files) = log.as_ref().map_or((0, 0), |log| (log.bytes(), log.files() as u64));
+            let (bytes, files) = log.as_ref().map_or((0, 0), |log| (log.bytes, log.files() as u64));
             measures.extend([count("wal.bytes", bytes), count("wal.files", files)]);
         }
         for (family, name) in self.names.iter().enumerate() {

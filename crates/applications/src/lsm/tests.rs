@@ -74,7 +74,7 @@ fn check_levels(tree: &LsmTree) {
 /// Distinct keys of a tree, and the number of copies.
 fn keys_of(tree: &LsmTree) -> (Vec<u32>, usize) {
     let mut keys: Vec<u32> = tables(tree).flat_map(|table| table.keys.iter().copied()).collect();
-    keys.extend_from_slice(tree.memtable());
+    keys.extend_from_slice(&tree.memtable);
     let copies = keys.len();
     keys.sort_unstable();
     keys.dedup();
@@ -544,13 +544,13 @@ fn log_files_are_kept_until_the_last_family_flushes() {
                 assert_eq!(tree.is_empty(), tree.oldest_log.is_none());
             }
             // All entries in memtables are in the log.
-            let in_memory = database.trees.iter().map(|tree| tree.memtable().len() as u64 * 1023);
-            assert!(log.bytes() >= in_memory.sum());
+            let in_memory = database.trees.iter().map(|tree| tree.memtable.len() as u64 * 1023);
+            assert!(log.bytes >= in_memory.sum());
             let hot = &database.trees[1].counters;
             kept += u64::from(hot.flushes > flushes && log.files() > 0);
             flushes = hot.flushes;
             most_files = most_files.max(log.files());
-            most_bytes = most_bytes.max(log.bytes());
+            most_bytes = most_bytes.max(log.bytes);
         }
         let limit = match max_total_wal_bytes {
             0 => 8 * 2 * 256 * 1023,

@@ -56,7 +56,7 @@ pub struct LsmTree {
     /// Number of the tree in its database.
     number: usize,
     pub(super) counters: TreeCounters,
-    memtable: Vec<u32>,
+    pub(super) memtable: Vec<u32>,
     /// Log file with the memtable's oldest entry.
     pub(super) oldest_log: Option<u64>,
     /// Sorted runs, oldest first: level 0, or all of a tiered tree.
@@ -435,12 +435,6 @@ impl LsmTree {
             let blocks = blocks_of(&table.extents);
             store.output.read(&table.extents, first, bytes.div_ceil(BLOCK_BYTES).min(blocks - first));
         }
-    }
-
-    /// Keys in the memtable.
-    #[cfg(test)]
-    pub fn memtable(&self) -> &[u32] {
-        &self.memtable
     }
 
     pub fn table_entries(&self) -> u64 {

@@ -63,10 +63,6 @@ impl SlotStore {
         }
     }
 
-    pub(super) fn stored(&self) -> usize {
-        self.tier.stored()
-    }
-
     pub(super) fn contains(&self, key: u64) -> bool {
         self.tier.find(key).is_some()
     }

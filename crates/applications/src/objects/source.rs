@@ -65,7 +65,7 @@ impl ObjectStore {
 
     pub(super) fn stored(&self) -> usize {
         match self {
-            ObjectStore::Slots(slots) => slots.stored(),
+            ObjectStore::Slots(slots) => slots.tier.stored(),
             ObjectStore::Segments(segments) => segments.stored(),
         }
     }

@@ -155,7 +155,7 @@ fn places(source: &ObjectCache) -> Vec<(u64, u64, u64)> {
                 places.push((key, slots.offset_bytes(slot), slots.slots[slot as usize].bytes.into()));
             }
             let full = slots.slots.iter().filter(|slot| slot.bytes > 0).count();
-            assert_eq!((full, places.len()), (slots.stored(), slots.stored()), "each object has one slot");
+            assert_eq!((full, places.len()), (slots.tier.stored(), slots.tier.stored()), "each object has one slot");
         }
         ObjectStore::Segments(segments) => {
             let mut valid: HashMap<u32, u64> = HashMap::new();
