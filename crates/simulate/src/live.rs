@@ -100,11 +100,6 @@ impl RunCheckpoints {
         share
     }
 
-    fn store(&mut self, checkpoint: RunCheckpoint, share: MemoryShare) {
-        let was_halved = self.account.store_checkpoint(self.run, checkpoint, share);
-        self.spread(was_halved);
-    }
-
     /// Doubles the interval after the account dropped every other checkpoint.
     fn spread(&mut self, was_halved: bool) {
         if was_halved {
@@ -205,7 +200,9 @@ impl LiveRun {
         let share = self.checkpoints.reserve(self.position().host_bytes);
         let Some(share) = share else { return };
         if let Some(checkpoint) = self.run.checkpoint() {
-            self.checkpoints.store(checkpoint, share);
+            let kept = &mut self.checkpoints;
+            let was_halved = kept.account.store_checkpoint(kept.run, checkpoint, share);
+            kept.spread(was_halved);
         }
     }
 

@@ -89,7 +89,7 @@ impl WhatIfStudy {
             let placement = self.placements.iter().find(|placement| placement.name == row.name);
             placement.expect("rows are of placements")
         };
-        let [best, classifier] = [choice.best(), choice.classifier()].map(|row| row.map(placement));
+        let [best, classifier] = [choice.best(), choice.blocks].map(|row| row.map(placement));
         let mut notes = choice.exceptions(&rows);
         notes.extend(self.simulated.notes.iter().cloned());
         notes.extend(partial_write_note(&results, &rows[0]));

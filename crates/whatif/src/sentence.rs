@@ -28,7 +28,7 @@ pub(super) struct NamedRows<'a> {
     /// placement to choose.
     host: Option<&'a PlacementAnswer>,
     /// Best block-level classifier, if it improves on the host placement.
-    blocks: Option<&'a PlacementAnswer>,
+    pub(super) blocks: Option<&'a PlacementAnswer>,
     /// The oracle, if the other placements are not better.
     oracle: Option<&'a PlacementAnswer>,
 }
@@ -77,11 +77,6 @@ impl<'a> NamedRows<'a> {
     /// Best placement that a host can implement, if it improves the result.
     pub(super) fn best(&self) -> Option<&'a PlacementAnswer> {
         self.host.filter(|row| row.is_better_than(self.none))
-    }
-
-    /// Best block-level classifier, if it improves on the host placement.
-    pub(super) fn classifier(&self) -> Option<&'a PlacementAnswer> {
-        self.blocks
     }
 
     /// The headline of the answer. `what` names the workload: "trace", "job file", "workload".
@@ -381,10 +376,10 @@ mod tests {
             if said.contains("would cut") {
                 assert!(all[1].is_comparable && numbers[1] < numbers[0] * 0.99, "{place}");
             }
-            if let Some(layer) = choice.classifier() {
+            if let Some(layer) = choice.blocks {
                 assert!(layer.write_amplification < numbers[0] && said.contains("A layer"), "{place}");
             }
-            let shown = [choice.best(), choice.classifier()].into_iter().flatten();
+            let shown = [choice.best(), choice.blocks].into_iter().flatten();
             let least = shown.map(|row| row.write_amplification).fold(numbers[0], f64::min);
             if said.contains("oracle") {
                 assert!(numbers[4] <= least * 1.01 && all[4].is_comparable, "{place}");

@@ -17,7 +17,7 @@ mod result;
 
 use std::sync::{Arc, Mutex};
 
-use advise::{Advice, Advisor, EventCursor, MoveReason, OwnerMap, ReallocationEvent, WriteStatistics};
+use advise::{Advisor, EventCursor, OwnerMap, ReallocationEvent, WriteStatistics};
 use experiment::feedback::FeedbackSettings;
 use ssd::{DeviceLayout, DeviceStats, RuhId};
 use workload::PlacementIndex;
@@ -120,7 +120,7 @@ impl Feedback {
             host_bytes,
             collections: log.collections.len(),
             events,
-            moves: moves_of(&advice),
+            moves: advice.moves.iter().map(|step| (step.owner, step.from, step.to, step.reason)).collect(),
         });
     }
 
@@ -145,9 +145,4 @@ impl Feedback {
             collections: log.collections,
         }
     }
-}
-
-fn moves_of(advice: &Advice) -> Vec<(usize, u16, u16, MoveReason)> {
-    let moves = advice.moves.iter();
-    moves.map(|step| (step.owner, step.from, step.to, step.reason)).collect()
 }

@@ -33,7 +33,7 @@ pub(super) enum DepthStep {
 
 #[derive(Default)]
 pub(super) struct DepthSearch {
-    goal: LatencyGoal,
+    pub(super) goal: LatencyGoal,
     /// Largest depth, the option `iodepth`.
     most: u64,
     /// Maximum requests in flight now.
@@ -59,11 +59,6 @@ impl DepthSearch {
     pub(super) fn new(goal: LatencyGoal, most: u64) -> DepthSearch {
         assert!(goal.target_us > 0 && most > 0, "a search has a goal and a depth");
         DepthSearch { goal, most, depth: 1, high: most, low: 1, ..DepthSearch::default() }
-    }
-
-    /// `latency_target`, microseconds.
-    pub(super) fn target_us(&self) -> u64 {
-        self.goal.target_us
     }
 
     /// Begins the first window.

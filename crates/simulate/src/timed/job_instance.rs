@@ -70,12 +70,12 @@ pub(super) struct JobInstance {
     pub(super) waits_for: Option<Range<u16>>,
     pub(super) ends_others: Option<ExitScope>,
     pub(super) begun: bool,
-    search: Option<DepthSearch>,
+    pub(super) search: Option<DepthSearch>,
     /// Log in fio's format.
     pub(super) log: Option<Box<FioLog>>,
     requests: InstanceSource,
     /// Due times of the requests of a trace.
-    replay: Option<Box<Replay>>,
+    pub(super) replay: Option<Box<Replay>>,
     /// The workload decides itself when to submit.
     pub(super) is_paced: bool,
     /// Fast path: a closed loop without log. Only depth and end control its submissions.
@@ -267,11 +267,6 @@ impl JobInstance {
         }
     }
 
-    /// Returns true for a replay at recorded times.
-    pub(super) fn is_replay(&self) -> bool {
-        self.replay.is_some()
-    }
-
     pub(super) fn trace_pace(&self) -> TracePace {
         match (&self.requests, &self.replay) {
             (InstanceSource::Trace(source), Some(replay)) => {
@@ -450,17 +445,11 @@ impl JobInstance {
         }
     }
 
-    /// Returns true if the lane searches a depth.
-    #[inline]
-    pub(super) fn searches(&self) -> bool {
-        self.search.is_some()
-    }
-
     /// Updates the depth search after a counted completion. Returns true if measurement restarts.
     pub(super) fn search_on(&mut self, now: Nanos, name: &str) -> bool {
         let search = self.search.as_mut().expect("it searches a depth");
         let step = search.completed(now);
-        let target_us = search.target_us();
+        let target_us = search.goal.target_us;
         self.depth = search.depth;
         match step {
             DepthStep::Continue => return false,

@@ -36,7 +36,7 @@ pub(super) struct LatencyRecorder {
     /// Results of jobs, without uncounted requests.
     pub(super) jobs: Vec<JobResult>,
     pub(super) series: TimedSeries,
-    uncounted: Vec<RequestSample>,
+    pub(super) uncounted: Vec<RequestSample>,
 }
 
 impl LatencyRecorder {
@@ -100,10 +100,5 @@ impl LatencyRecorder {
             }
         }
         self.uncounted.clear();
-    }
-
-    /// Returns true if no request is queued.
-    pub(super) fn is_complete(&self) -> bool {
-        self.uncounted.is_empty()
     }
 }

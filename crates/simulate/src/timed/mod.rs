@@ -294,7 +294,7 @@ impl Runner {
             match turn.kind {
                 TimedEventKind::Wake if at >= END_NS => {
                     let job = &self.accounts.jobs[lane.job].name;
-                    let problem = if lane.is_replay() { TRACE_TOO_LATE } else { TOO_LATE };
+                    let problem = if lane.replay.is_some() { TRACE_TOO_LATE } else { TOO_LATE };
                     return Err(WorkloadError::at(format!("[{job}]"), problem).into());
                 }
                 TimedEventKind::Wake => lane.wake_at = None,
@@ -322,7 +322,7 @@ impl Runner {
         let lane = &mut self.lanes[index as usize];
         lane.write_log(self.now)?;
         lane.completed(tag);
-        if lane.searches() {
+        if lane.search.is_some() {
             self.accounts.count(&mut self.lanes);
             let lane = &mut self.lanes[index as usize];
             let job = &mut self.accounts.jobs[lane.job];
@@ -432,7 +432,7 @@ impl Runner {
 
     /// Returns the measurements so far.
     pub(crate) fn measured(&self) -> TimedResult {
-        assert!(self.accounts.is_complete(), "all requests are counted between two advances");
+        assert!(self.accounts.uncounted.is_empty(), "all requests are counted between two advances");
         let mut jobs = self.accounts.jobs.clone();
         for lane in self.lanes.iter().filter(|lane| lane.tally.requests > 0) {
             if let Some(goal) = &mut jobs[lane.job].latency_goal {

@@ -113,10 +113,6 @@ impl TraceRate {
         }
         Ok(TraceRate { requests, seconds })
     }
-
-    fn per_second(&self) -> f64 {
-        self.requests as f64 / self.seconds
-    }
 }
 
 /// A model, its requests and a drive.
@@ -233,7 +229,7 @@ impl KvCachePlan {
         let of_server = question.requests_per_second / f64::from(drives) / servers;
         let (requests, workers, chunk_bytes) = match (&question.reuse, &self.trace) {
             (PromptReuse::Trace(file), Some(trace)) => {
-                let traces = of_server / trace.per_second();
+                let traces = of_server / (trace.requests as f64 / trace.seconds);
                 let workers = traces.ceil().clamp(1.0, (4096.0 / servers).floor());
                 let files = Value::from(vec![file.display().to_string()]);
                 let requests = Table::from_iter([

@@ -26,7 +26,7 @@ pub(super) struct ArrayDrives<'a> {
     queues: Vec<Vec<IoRequest>>,
     /// Drives that the array had before.
     retired: Vec<ArrayDriveResult>,
-    causes: Vec<CauseCounts>,
+    pub(super) causes: Vec<CauseCounts>,
     spares_left: u16,
     drives_made: u64,
     /// Drives have no clock while the array is filled.
@@ -178,10 +178,6 @@ impl<'a> ArrayDrives<'a> {
             Some(drive) => self.array.rebuild_row(drive, row, ios),
             None => self.array.scrub_row(row, ios),
         }
-    }
-
-    pub(super) fn causes(&self) -> &[CauseCounts] {
-        &self.causes
     }
 
     /// Bytes that the drives received since the workload began.

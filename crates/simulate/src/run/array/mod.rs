@@ -249,7 +249,7 @@ impl ArrayRun<'_> {
         let (mut is_over, mut next) = (false, 0);
         loop {
             while !is_over && clock.has_room() {
-                if !clock.is_resyncing()
+                if clock.resync.is_none()
                     && let Some(event) = self.due_event()
                 {
                     let rebuilt = self.begin_event(event);
@@ -301,7 +301,7 @@ impl ArrayRun<'_> {
             capacity_bytes: plan.capacity_bytes(),
             host_bytes: self.host_bytes,
             buffered_bytes: [buffered_before, self.drives.array.buffered_bytes()],
-            causes: self.drives.causes().to_vec(),
+            causes: self.drives.causes.clone(),
             drives: self.drives.results(),
             rebuilds: self.rebuilds,
             samples: self.samples,

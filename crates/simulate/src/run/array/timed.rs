@@ -34,7 +34,7 @@ struct Flight {
 }
 
 /// Rebuild or scrub in progress.
-struct Resync {
+pub(super) struct Resync {
     result: RebuildResult,
     /// The new drive. `None`: a scrub.
     rebuilt: Option<u16>,
@@ -54,7 +54,7 @@ pub(super) struct TimedLoop {
     now: Nanos,
     depth: u64,
     in_flight: u64,
-    resync: Option<Resync>,
+    pub(super) resync: Option<Resync>,
     resync_depth: u32,
 }
 
@@ -81,10 +81,6 @@ impl TimedLoop {
     /// Returns true if another request may be submitted.
     pub(super) fn has_room(&self) -> bool {
         self.in_flight < self.depth
-    }
-
-    pub(super) fn is_resyncing(&self) -> bool {
-        self.resync.is_some()
     }
 
     /// Starts the rebuild or scrub of an event.
