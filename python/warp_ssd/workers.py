@@ -90,9 +90,9 @@ class LocalWorkers:
     def __init__(self, count: int | None = None, memory_budget_bytes: int | None = None) -> None:
         import loky
 
-        self._count = count or loky.cpu_count()
-        if self._count < 1:
-            raise WarpError(f"workers = {count} is out of range. Give 1 or more")
+        self._count: int = loky.cpu_count() if count is None else count
+        if not isinstance(self._count, int) or self._count < 1:
+            raise WarpError(f"workers = {count!r} is out of range. Give a whole number of 1 or more")
         self._budget_bytes = memory_budget_bytes if memory_budget_bytes is not None else memory_available()
         # One executor per process, so that a broken executor identifies its job.
         self._idle: list[Any] = []

@@ -237,7 +237,10 @@ def test_the_command_runs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ("years = 0.5", "yeers = 0.5", "run.yeers is unknown. Give one of years"),
         ("[volumes]", "[volume]", "volume is unknown. Give volumes, drives, run and factors"),
         ("count = 8", "", "volumes has neither a folder of traces nor a count of drawn volumes"),
-        ("count = 8", 'count = "many"', "volumes has a value of a wrong type"),
+        ("count = 8", 'count = "many"', "count = 'many'. Give a whole number from 1 to 1,000,000"),
+        ("years = 0.5", "years = nan", "years = nan. Give a number from 0 to 100"),
+        ("seeds = [1, 2]", "seeds = 0", "seeds = 0. Give a list of whole numbers"),
+        ("scale = 1024", "count = 1000000000", "count = 1000000000. Give a whole number from 1 to 1,000,000"),
         ("[factors]", "[factors", "fleet.toml"),
     ]:
         file.write_text(FILE.replace(was, now))
@@ -252,9 +255,13 @@ def test_mistakes_are_one_sentence() -> None:
         return np.full(len(found), 7)
 
     one = volumes(1, 20, 10)
+
+    def of(**options: Any) -> Any:
+        return lambda: fleet.simulate(one, drives(1), **options)
+
     for build, message in [
         (lambda: volumes(0), "volumes: there are none. Give at least one volume"),
-        (lambda: volumes(2, [1, -1]), "volume v1: footprint_bytes = -1e+09. Give a number of at least 1"),
+        (lambda: volumes(2, [1, -1]), "volume v1: footprint_bytes = -1000000000.0. Give a number from 1 to 1e+18"),
         (lambda: volumes(3, [1, 2]), "footprint_bytes: 2 numbers for 3 volumes. Give one number, or one for each volume"),
         (lambda: Volumes(["a", "a"], np.ones(1), np.ones(1), [RANDOM, RANDOM]), "volumes: a name occurs twice"),
         (lambda: fleet.population(5, working_sets="azure"), "working_sets = 'azure' is unknown. Give one of alibaba, tencent"),
@@ -265,10 +272,28 @@ def test_mistakes_are_one_sentence() -> None:
         (lambda: fleet.simulate(volumes(1, 900), drives(1)), "volume v0 has 900 GB, and a drive takes 197 GB. Give larger drives"),
         (lambda: fleet.simulate(one, Drives("warp_default")), "the profile has no [endurance], so no drive wears out"),
         (lambda: fleet.simulate(one, drives(1), years=0), "a fleet needs a kind of drives, a seed, a mix seed and a quarter"),
-        (lambda: fleet.simulate(one, drives(1), fill_limit=2), "fill_limit = 2, tolerance = 0.1. Give a share up to 1"),
+        (lambda: fleet.simulate(one, drives(1), fill_limit=2), "fill_limit = 2. Give a number from 0.01 to 1"),
         (lambda: fleet.simulate(one, drives(1), handles=9), "handles = 9, and drives warp_default have 8. Give 8 or fewer"),
         (lambda: Factors(annual_failure_rate=1), "annual_failure_rate = 1. Give a share from 0 to below 1"),
         (lambda: fleet.simulate(volumes(1, 20, 10, {"kind": "nothing"}), drives(1)), "nothing"),
+        (of(years=float("nan")), "years = nan. Give a number from 0 to 100"),
+        (of(years=float("inf")), "years = inf. Give a number from 0 to 100"),
+        (of(years="3"), "years = '3'. Give a number from 0 to 100"),
+        (of(years=1e5), "years = 100000.0. Give a number from 0 to 100"),
+        (of(seeds=0), "seeds = 0. Give a list of whole numbers, such as seeds = [1, 2, 3]"),
+        (of(seeds=[1.5]), "seeds = 1.5. Give a whole number from 0 to"),
+        (of(seeds=range(10**12)), "seeds has more than 10,000 seeds"),
+        (lambda: fleet.simulate(one, drives(60), years=100, seeds=range(10_000)), "the fleet has 60 drives or more, and at most 50"),
+        (of(workers=0), "workers = 0 is out of range. Give a whole number of 1 or more"),
+        (of(tolerance="0.1"), "tolerance = '0.1'. Give a number"),
+        (of(assignment=3), "assignment = 3 is unknown. Give one of round_robin"),
+        (lambda: drives(1, scale=0), "drives warp_default: scale = 0. Give a whole number from 1 to 65,536"),
+        (lambda: drives(10**9), "drives warp_default: count = 1000000000. Give a whole number from 1 to 1,000,000"),
+        (lambda: fleet.population(10**10), "count = 10000000000. Give a whole number from 1 to 1,000,000"),
+        (lambda: fleet.simulate(volumes(9, 1e9), Drives("ssd_b")), "Give fewer drives or less data"),
+        (lambda: Volumes(["a"], np.array(["x"]), np.ones(1), [RANDOM]), "footprint_bytes has a value that is no number"),
+        (lambda: volumes(1, 1, 1e7), "volume v0: bytes_per_day = 1e+16. Give a number from 0 to 1e+15"),
+        (lambda: Factors(dollars_per_terabyte=float("inf")), "dollars_per_terabyte = inf. Give a number"),
     ]:
         with pytest.raises(WarpError, match=re.escape(message)):
             build()

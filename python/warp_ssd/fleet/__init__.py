@@ -24,6 +24,7 @@ from ..store import Store
 from ..workers import Workers, make_workers
 from .assign import ASSIGNMENTS, PLACEMENTS, Assignment, Placement, named
 from .drives import DriveModel, Drives, resolve
+from .limits import CELLS_MAX, COUNT_MAX, YEARS_MAX, number, seed_list, whole
 from .mixes import MixRuns, run_mixes
 from .plan import QUARTERS_PER_YEAR, Plan, make_plan
 from .volumes import Volumes, from_folder, population
@@ -65,9 +66,8 @@ class Factors:
 
     def __post_init__(self) -> None:
         for name in ("dollars_per_terabyte", "embodied_kg_per_gigabyte"):
-            if not (getattr(self, name) >= 0.0):
-                raise WarpError(f"{name} = {getattr(self, name)}. Give 0 or more")
-        if not 0.0 <= self.annual_failure_rate < 1.0:
+            number(name, getattr(self, name), 0.0, 1e9)
+        if number("annual_failure_rate", self.annual_failure_rate, 0.0, 1.0) == 1.0:
             raise WarpError(f"annual_failure_rate = {self.annual_failure_rate}. Give a share from 0 to below 1, such as 0.01")
 
 
@@ -100,7 +100,7 @@ def simulate(
     drives
         One or several kinds of drives. The last kind is the one that the fleet buys when its volumes outgrow it.
     years
-        Duration. It is rounded to quarters.
+        Duration of at most 100 years. It is rounded to quarters.
     assignment
         A name of `ASSIGNMENTS`, or a function of the volumes and the room of each drive that returns a drive for each volume.
     placement
@@ -130,13 +130,19 @@ def simulate(
         A volume does not fit on a drive, a function returned something else than an index for each volume, or a mix failed.
     """
     kinds = [drives] if isinstance(drives, Drives) else list(drives)
-    seeds, factors, quarters = list(seeds), factors or Factors(), round(years * QUARTERS_PER_YEAR)
+    seeds, mix_seeds, factors = seed_list("seeds", seeds), seed_list("mix_seeds", mix_seeds), factors or Factors()
+    quarters = round(number("years", years, 0.0, YEARS_MAX) * QUARTERS_PER_YEAR)
     if not kinds or not seeds or not mix_seeds or quarters < 1:
         raise WarpError("a fleet needs a kind of drives, a seed, a mix seed and a quarter. Give at least one of each")
-    if not 0.0 < fill_limit <= 1.0 or not tolerance >= 0.0:
-        raise WarpError(f"fill_limit = {fill_limit}, tolerance = {tolerance}. Give a share up to 1, and 0 or more")
-    if handles is not None and handles < 1:
-        raise WarpError(f"handles = {handles}. Give 1 or more")
+    number("fill_limit", fill_limit, 0.01, 1.0)
+    number("tolerance", tolerance, 0.0, 1e9)
+    number("drive_writes_max", drive_writes_max, 1.0, 1000.0)
+    if handles is not None:
+        whole("handles", handles, 1, 65535)
+    if store is not None and not isinstance(store, str | os.PathLike):
+        raise WarpError(f"store = {store!r}. Give the path of a folder")
+    if len(volumes) * quarters > CELLS_MAX:
+        raise WarpError(f"{len(volumes):,} volumes and {quarters} quarters are too many. Give at most {CELLS_MAX // quarters:,} volumes")
     chosen = None if placement is None else named("placement", placement, PLACEMENTS)
     label = placement if isinstance(placement, str) else getattr(placement, "__name__", "own")
     label = "own" if label == NO_PLACEMENT else label
@@ -149,6 +155,7 @@ def simulate(
         models,
         named("assignment", assignment, ASSIGNMENTS),
         quarters=quarters,
+        drives_max=min(COUNT_MAX, CELLS_MAX // (quarters * len(seeds))),
         fill_limit=fill_limit,
         tolerance=tolerance,
     )

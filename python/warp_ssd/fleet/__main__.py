@@ -84,7 +84,7 @@ def _call(path: Path, name: str, function: Callable[..., _T], table: Mapping[str
     try:
         return function(*arguments, **table, **more)
     except TypeError as error:
-        raise WarpError(f"{path}: {name} has a value of a wrong type ({error})") from error
+        raise WarpError(f"{path}: {name} has a value of a wrong type. docs/reference/fleet.md has the types") from error
 
 
 def _parser() -> argparse.ArgumentParser:

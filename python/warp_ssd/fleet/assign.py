@@ -93,9 +93,9 @@ _Function = TypeVar("_Function")
 
 def named(kind: str, value: str | _Function, known: Mapping[str, _Function]) -> _Function:
     """A function by its name, or the function itself."""
-    if not isinstance(value, str):
+    if callable(value):
         return value
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise WarpError(f"{kind} = {value!r} is unknown. Give one of {', '.join(known)}, or a function")
     return known[value]
 

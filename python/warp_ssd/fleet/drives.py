@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._engine import Experiment, WarpError
+from .limits import COUNT_MAX, whole
 
 STEADY_DRIVE_WRITES = 5.0
 """Window of the engine's rule for the steady state."""
@@ -15,6 +16,9 @@ UNIT_PAGES = 512
 """Mapping units of a reclaim unit in the default scaled model, half of the least without a warning of the engine.
 
 `docs/benchmarks/fleet.md` has the error."""
+
+SCALE_MAX = 65536
+"""Denominator of the smallest scaled model of the engine."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,13 @@ class Drives:
     scale: int | None = None
 
     def __post_init__(self) -> None:
-        if self.count is not None and self.count < 1:
-            raise WarpError(f"drives {self.profile}: count = {self.count}. Give 1 or more")
+        if not isinstance(self.profile, str):
+            raise WarpError(f"drives: profile = {self.profile!r}. Give the name or the path of a device profile")
+        if not isinstance(self.overrides, Mapping):
+            raise WarpError(f"drives {self.profile}: overrides = {self.overrides!r}. Give a table of settings by their paths")
+        for name, most in (("count", COUNT_MAX), ("scale", SCALE_MAX)):
+            if getattr(self, name) is not None:
+                whole(f"drives {self.profile}: {name}", getattr(self, name), 1, most)
 
 
 @dataclass(frozen=True)

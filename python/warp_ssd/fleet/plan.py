@@ -68,16 +68,25 @@ class Plan:
 class _Fleet:
     """Drives while the plan is made."""
 
-    def __init__(self, models: Sequence[DriveModel], fill_limit: float, needed_bytes: float) -> None:
+    def __init__(self, models: Sequence[DriveModel], fill_limit: float, needed_bytes: float, drives_max: int) -> None:
         self._models = models
         self._limit = fill_limit
+        self._drives_max = drives_max
         self.kinds: list[int] = []
         for kind, model in enumerate(models):
             count = model.drives.count
             if count is None:
                 rest = needed_bytes - sum(self._room(one) for one in self.kinds)
                 count = max(0 if self.kinds else 1, int(np.ceil(rest / self._room(kind))))
+            self._check(len(self.kinds) + count)
             self.kinds += [kind] * count
+
+    def _check(self, count: int) -> None:
+        if count > self._drives_max:
+            raise WarpError(
+                f"the fleet has {count:,} drives or more, and at most {self._drives_max:,} fit these years and seeds. "
+                "Give fewer drives or less data, or fewer years or seeds"
+            )
 
     def _room(self, kind: int) -> float:
         return self._limit * self._models[kind].capacity_bytes
@@ -101,6 +110,7 @@ class _Fleet:
                 target = int(np.argmax(free))
                 if free[target] < size:
                     target = len(room)
+                    self._check(target + 1)
                     self.kinds.append(len(self._models) - 1)
                     room, data = np.append(room, self._room(self.kinds[-1])), np.append(data, 0.0)
                     if size > room[-1]:
@@ -120,11 +130,12 @@ def make_plan(
     assignment: Assignment,
     *,
     quarters: int,
+    drives_max: int,
     fill_limit: float,
     tolerance: float,
 ) -> Plan:
     """Makes the plan."""
-    fleet = _Fleet(models, fill_limit, float(volumes.footprint_bytes.sum()))
+    fleet = _Fleet(models, fill_limit, float(volumes.footprint_bytes.sum()), drives_max)
     first = indices("the assignment", assignment(volumes, fleet.room_bytes), len(volumes), len(fleet.kinds), "drive")
     grown = [volumes.at(quarter / QUARTERS_PER_YEAR) for quarter in range(quarters)]
     drive_of = [fleet.relocate(grown[0], first)]

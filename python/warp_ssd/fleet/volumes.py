@@ -19,6 +19,8 @@ from .._engine import Experiment, WarpError
 from ..store import Store
 from ..sweep import run_jobs
 from ..workers import Job, make_workers
+from .drives import SCALE_MAX
+from .limits import BYTES_PER_DAY_MAX, COUNT_MAX, FOOTPRINT_BYTES_MAX, number, whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -53,6 +55,13 @@ TOP_FIFTH = (0.274, 0.433, 0.478, 0.581, 0.730, 0.847, 0.900, 0.928, 0.950)
 RANK_CORRELATIONS = ((1.0, -0.674, -0.626), (-0.674, 1.0, 0.738), (-0.626, 0.738, 1.0))
 """Spearman's rank correlations of working set, rewrites per day and top fifth in the same 106 volumes."""
 
+_RANGES = (
+    ("footprint_bytes", 1.0, FOOTPRINT_BYTES_MAX),
+    ("bytes_per_day", 0.0, BYTES_PER_DAY_MAX),
+    ("growth_per_year", -0.99, 1000.0),
+)
+"""Columns of numbers, with their least and largest value."""
+
 
 @dataclass(frozen=True)
 class Volumes:
@@ -84,11 +93,11 @@ class Volumes:
             raise WarpError("volumes: there are none. Give at least one volume")
         if len(set(self.names)) < count:
             raise WarpError("volumes: a name occurs twice. Give each volume its own name")
-        for name, least in (("footprint_bytes", 1.0), ("bytes_per_day", 0.0), ("growth_per_year", -0.99)):
+        for name, least, most in _RANGES:
             column = _column(name, getattr(self, name), count)
-            bad = np.flatnonzero(~(np.isfinite(column) & (column >= least)))
+            bad = np.flatnonzero(~((column >= least) & (column <= most)))
             if len(bad):
-                raise WarpError(f"volume {self.names[bad[0]]}: {name} = {column[bad[0]]:g}. Give a number of at least {least:g}")
+                number(f"volume {self.names[bad[0]]}: {name}", float(column[bad[0]]), least, most)
             object.__setattr__(self, name, column)
         workloads = [self.workloads] * count if isinstance(self.workloads, Mapping) else list(self.workloads)
         if len(workloads) != count:
@@ -128,7 +137,10 @@ class Volumes:
 
 
 def _column(name: str, values: ArrayLike, count: int) -> Numbers:
-    column = np.asarray(values, dtype=np.float64)
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise WarpError(f"{name} has a value that is no number. Give one number, or one for each volume") from None
     if column.size not in (1, count):
         raise WarpError(f"{name}: {column.size} numbers for {count} volumes. Give one number, or one for each volume")
     return np.array(np.broadcast_to(column.reshape(-1), (count,)))
@@ -168,10 +180,15 @@ def population(
     """
     from scipy.stats import norm  # type: ignore[import-untyped]
 
-    if working_sets not in WORKING_SETS_GIB:
+    if not isinstance(working_sets, str) or working_sets not in WORKING_SETS_GIB:
         raise WarpError(f"working_sets = {working_sets!r} is unknown. Give one of {', '.join(WORKING_SETS_GIB)}")
-    if count < 1 or data_per_working_set < 1.0:
-        raise WarpError(f"count = {count}, data_per_working_set = {data_per_working_set:g}. Give 1 or more for both")
+    whole("count", count, 1, COUNT_MAX)
+    whole("seed", seed, 0, 2**63 - 1)
+    number("data_per_working_set", data_per_working_set, 1.0, 1e6)
+    number("growth_per_year", growth_per_year, -0.99, 1000.0)
+    for name, bytes_ in (("mean_footprint_bytes", mean_footprint_bytes), ("footprint_bytes_max", footprint_bytes_max)):
+        if bytes_ is not None:
+            number(name, bytes_, UNIT_BYTES, FOOTPRINT_BYTES_MAX)
     correlations = 2.0 * np.sin(np.pi * np.asarray(RANK_CORRELATIONS) / 6.0)
     normal = np.random.default_rng(seed).standard_normal((count, 3)) @ np.linalg.cholesky(correlations).T
     at = norm.cdf(normal)
@@ -179,7 +196,7 @@ def population(
     rewrites = np.exp(np.interp(at[:, 1], PROBABILITIES, np.log(REWRITES_PER_DAY)))
     top = np.interp(at[:, 2], PROBABILITIES, TOP_FIFTH)
     footprint = sets * data_per_working_set
-    most = np.inf if footprint_bytes_max is None else footprint_bytes_max
+    most = FOOTPRINT_BYTES_MAX if footprint_bytes_max is None else footprint_bytes_max
     footprint = _scaled(footprint, mean_footprint_bytes, most)
     # The most written fifth of a continuous zipf distribution gets 0.2^(1 - exponent) of the writes.
     exponents = 1.0 - np.log(top) / np.log(0.2)
@@ -240,6 +257,10 @@ def from_folder(
     """
     import tempfile
 
+    if not isinstance(pattern, str) or not isinstance(trace, Mapping | None):
+        raise WarpError(f"pattern = {pattern!r}, trace = {trace!r}. Give a text such as *.csv, and a table of settings")
+    whole("sample", sample, 1, SCALE_MAX)
+    number("growth_per_year", growth_per_year, -0.99, 1000.0)
     paths = sorted(Path(folder).glob(pattern))
     if not paths:
         raise WarpError(f"{folder} has no entry {pattern}. Give a folder with a trace for each volume")
