@@ -8,7 +8,7 @@
 //! reader never meets half of one.
 
 use std::fs::create_dir_all;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use analysis::export::{ExportTable, write_parquet};
@@ -17,6 +17,7 @@ use experiment::files::write_atomically;
 use crate::CharacterizeError;
 use crate::identity::DriveIdentity;
 use crate::journal::{Journal, ProbeResult, ProbeSample, WafResult};
+use crate::plan::{Plan, ProbeWork};
 
 /// Standard deviation of a ratio of rates, as a share of it, without a counter of media bytes. The
 /// ratios of a served drive with a known write amplification were up to 8 % off.
@@ -53,6 +54,32 @@ impl ResultFolder {
 
     pub fn write(&self, path: &Path, text: &str) -> Result<(), CharacterizeError> {
         Ok(write_atomically(path, |out| out.write_all(text.as_bytes()))?)
+    }
+
+    /// Prepares an existing folder to continue. The files of its completed probes are complete
+    /// afterwards.
+    ///
+    /// # Errors
+    /// A job file is not that of its completed probe.
+    pub fn restore(&self, plan: &Plan, journal: &Journal) -> Result<(), CharacterizeError> {
+        for (name, _) in journal.results() {
+            self.write_samples(name, &journal.samples(name))?;
+            let work = plan.probes.iter().find(|probe| probe.name == name).map(|probe| &probe.work);
+            let Some(ProbeWork::Job { text, .. }) = work else { continue };
+            let path = self.job(name);
+            match base::input::read_text(&path, base::input::TEXT_BYTES_MAX) {
+                Ok(found) if found == *text => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => self.write(&path, text)?,
+                _ => {
+                    return Err(CharacterizeError::Refused(format!(
+                        "{} is not the job of the completed probe {name}, perhaps because it was cut or edited. \
+                         Remove the file, and the same command writes it again",
+                        path.display()
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes all files but the journal and the jobs.

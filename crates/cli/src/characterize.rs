@@ -52,7 +52,8 @@ pub fn characterize(command: &CharacterizeArgs) -> Result<ExitOutcome, AnyError>
     let is_earlier = ResultFolder::journal_in(&folder).exists();
     let earlier = if is_earlier { Some(open_journal(&folder, &identity)?) } else { None };
     let fill_rate = earlier.as_ref().and_then(|(_, journal)| journal.fill_rate()).unwrap_or(FILL_RATE_ASSUMED);
-    if let Some((_, journal)) = &earlier {
+    if let Some((folder, journal)) = &earlier {
+        folder.restore(&plan, journal)?;
         plan.skip_completed(journal);
     }
     if let Some(budget) = command.budget {

@@ -108,7 +108,19 @@ fn a_killed_characterization_continues_with_the_probe_in_progress() {
     let mut torn = std::fs::OpenOptions::new().append(true).open(&journal).expect("a journal");
     std::io::Write::write_all(&mut torn, b"{\"record\":\"sam").expect("written");
     drop(torn);
+    // A full disk may cut the other files.
+    let [job, samples] =
+        ["jobs/sequential.fio", "samples/sequential.parquet"].map(|file| folder.path().join("drive").join(file));
+    let whole = [&job, &samples].map(|file| std::fs::read(file).expect("a file of a completed probe"));
+    for (file, bytes) in [&job, &samples].into_iter().zip(&whole) {
+        std::fs::write(file, &bytes[..bytes.len() / 2]).expect("written");
+    }
+    let remedy = "Remove the file, and the same command writes it again";
+    refused(&folder, &arguments, &["jobs/sequential.fio is not the job of the completed probe sequential", remedy]);
+    std::fs::remove_file(&job).expect("it exists");
     prints(&folder, &arguments);
+    assert_eq!(std::fs::read(&job).expect("a file"), whole[0]);
+    assert!(std::fs::read(&samples).expect("a file").ends_with(b"PAR1"), "the samples are complete");
     let all = completed(&std::fs::read_to_string(&journal).expect("a journal"));
     assert_eq!(all[..done.len()], done, "completed probes are kept");
     let distinct: std::collections::BTreeSet<&String> = all.iter().collect();
