@@ -117,7 +117,7 @@ pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
         _ => Err(error),
     });
     let text = text.map_err(|source| LabError::Io { file: path.to_string(), source })?;
-    serde_json::from_slice(&text).map_err(|error| LabError::invalid(path, error.to_string()))
+    serde_json::from_slice(&text).map_err(|error| LabError::invalid(path, base::hinted(&error.to_string())))
 }
 
 /// Writes a golden file, with one row per line.

@@ -39,4 +39,4 @@ pub use file_state::FileState;
 pub use memory::{memory_available_bytes, memory_total_bytes};
 pub use placement::PlacementIndex;
 pub use suggestions::{hint, hinted, nearest, similar_names};
-pub use wording::{capitalized, translate_message};
+pub use wording::{capitalized, translate_message, with_short_numbers};

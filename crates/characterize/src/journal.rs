@@ -113,7 +113,9 @@ impl Journal {
         let complete = text.rfind('\n').map_or(0, |end| end + 1);
         let mut records = Vec::new();
         for (index, line) in text[..complete].lines().enumerate() {
-            records.push(serde_json::from_str(line).map_err(|error| damaged(index + 1, error.to_string()))?);
+            records.push(
+                serde_json::from_str(line).map_err(|error| damaged(index + 1, base::hinted(&error.to_string())))?,
+            );
         }
         // Only a torn record is removed, and no other file.
         let torn = &text[complete..];

@@ -230,7 +230,7 @@ impl<'de> Deserialize<'de> for Claim {
             ));
         }
         let rule: Result<ClaimRule, toml::de::Error> = rules.try_into();
-        let rule = rule.map_err(|error| problem(error.message().trim().to_string()))?;
+        let rule = rule.map_err(|error| problem(base::hinted(error.message().trim())))?;
         Ok(Claim { statement: what, source, quick, rule })
     }
 }

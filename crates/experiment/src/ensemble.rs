@@ -121,11 +121,11 @@ mod tests {
     fn what_is_no_ensemble_is_refused_with_its_place() {
         let good = "[[ensemble]]\nloss = 1.5\nsettings = {}\n";
         for (top, end, expected) in [
-            ("", good, "missing field `ensemble_residual`"),
-            (RESIDUAL, "", "missing field `ensemble`"),
+            ("", good, "ensemble_residual is missing"),
+            (RESIDUAL, "", "ensemble is missing"),
             ("ensemble_residual = 1.5", good, "ensemble_residual = 1.5 is out of range. Give a share"),
             ("ensemble_residual = 0.1\nensemble = []", "", "at least one member"),
-            (RESIDUAL, "[[ensemble]]\nsettings = {}\n", "ensemble[0]: missing field `loss`"),
+            (RESIDUAL, "[[ensemble]]\nsettings = {}\n", "ensemble[0]: loss is missing"),
             (RESIDUAL, "[[ensemble]]\nloss = inf\nsettings = {}\n", "ensemble[0].loss"),
             (RESIDUAL, "[[ensemble]]\nloss = 1\nsettings = {}\nx = 1\n", "unknown field `x`"),
             (

@@ -126,7 +126,7 @@ pub fn placed(path: &str, problem: &str) -> String {
 pub fn toml_problem(error: &toml::de::Error) -> String {
     let text = error.to_string();
     let place = text.lines().next().unwrap_or_default().trim_start_matches("TOML parse error ").to_string();
-    format!("{place}: {}", error.message().replace('\n', ", "))
+    format!("{place}: {}", base::hinted(&error.message().replace('\n', ", ")))
 }
 
 /// Sets the value at a dotted path. Creates intermediate tables.

@@ -12,7 +12,7 @@ use crate::WarpError;
 
 /// Converts an error of the engine to a `WarpError` with the same message.
 pub fn warp_error(error: impl std::fmt::Display) -> PyErr {
-    WarpError::new_err(error.to_string())
+    WarpError::new_err(base::with_short_numbers(&error.to_string()))
 }
 
 /// Converts an error of the lab to an exception, with a Python exception that caused it.

@@ -134,6 +134,7 @@ impl DriveActions {
 
     fn plan_faults(&self, body: &str) -> Result<Response, ApiError> {
         let plan: FaultPlanBody = serde_json::from_str(body).map_err(|problem| {
+            let problem = base::hinted(&problem.to_string());
             let problem = format!("the fault plan cannot be read ({problem}). Send {{\"text\": \"[[fault]]...\"}}");
             ApiError::new(StatusCode::BAD_REQUEST, problem)
         })?;

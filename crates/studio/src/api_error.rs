@@ -32,9 +32,9 @@ impl IntoResponse for ApiError {
                     LabError::Output { .. } => StatusCode::INTERNAL_SERVER_ERROR,
                     _ => StatusCode::BAD_REQUEST,
                 };
-                (status, problem.to_string()).into_response()
+                (status, base::with_short_numbers(&problem.to_string())).into_response()
             }
-            ApiError::Status(status, sentence) => (status, sentence).into_response(),
+            ApiError::Status(status, sentence) => (status, base::with_short_numbers(&sentence)).into_response(),
         }
     }
 }

@@ -87,7 +87,8 @@ impl PageConnection {
 
 impl WebSocketHandler for PageConnection {
     fn on_message(&mut self, text: &str) {
-        let command = serde_json::from_str::<PageCommand>(text).map_err(|error| format!("command: {error}"));
+        let command = serde_json::from_str::<PageCommand>(text)
+            .map_err(|error| format!("command: {}", base::hinted(&error.to_string())));
         let sent = command.and_then(|command| {
             let sent = self.session.send(EngineCommand::Page(self.id, command));
             sent.map_err(str::to_string)
@@ -105,7 +106,9 @@ impl WebSocketHandler for PageConnection {
             return Some(SocketMessage::Text(text));
         }
         if let Some(message) = self.session.shared.with(|state| state.take_refusal(self.id)) {
-            return Some(SocketMessage::Text(json!({ "type": "error", "message": message }).to_string()));
+            return Some(SocketMessage::Text(
+                json!({ "type": "error", "message": base::with_short_numbers(&message) }).to_string(),
+            ));
         }
         if let Some(message) = self.next_lane_message() {
             return Some(message);

@@ -146,8 +146,8 @@ pub struct SessionPlan {
 
 impl SessionSpec {
     pub fn parse(text: &[u8]) -> Result<SessionSpec, LabError> {
-        let order: SessionSpec =
-            serde_json::from_slice(text).map_err(|error| LabError::invalid("order", error.to_string()))?;
+        let order: SessionSpec = serde_json::from_slice(text)
+            .map_err(|error| LabError::invalid("order", base::hinted(&error.to_string())))?;
         order.check()?;
         Ok(order)
     }
@@ -605,6 +605,8 @@ mod tests {
                 r#"{"lanes":[{"name":"a"}],"forks":[{"of":1,"name":"b","at_host_bytes":1}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","drive_writes":1.0}"#,
                 "b is a fork of lane 1",
             ),
+            ("3", "order: is integer `3`, expected a table"),
+            (r#"{"lanes":[{"name":"a","drive":-1}]}"#, "expected a whole number from 0 to 65535"),
             (
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","drive_writes":1.0,"scale":"half"}"#,
                 "order: scale \"half\" is not of the form",

@@ -236,7 +236,7 @@ impl StudioState {
     fn rename(&self, name: &str, body: &str) -> Result<(), ApiError> {
         let session = self.session(name)?;
         let given: SessionName =
-            serde_json::from_str(body).map_err(|error| LabError::invalid("name", error.to_string()))?;
+            serde_json::from_str(body).map_err(|error| LabError::invalid("name", base::hinted(&error.to_string())))?;
         Ok(session.rename(&given.name)?)
     }
 
@@ -380,7 +380,7 @@ enum TextKind {
 
 fn check(body: &str) -> Result<Value, LabError> {
     let to_check: TextCheck =
-        serde_json::from_str(body).map_err(|error| LabError::invalid("check", error.to_string()))?;
+        serde_json::from_str(body).map_err(|error| LabError::invalid("check", base::hinted(&error.to_string())))?;
     let problems = match to_check.kind {
         TextKind::Workload => text_check::problems(&to_check.name, &to_check.text),
         TextKind::Faults => text_check::problems_of_faults(&to_check.text),

@@ -216,7 +216,7 @@ impl Experiment {
         let has_devices = table.contains_key("devices");
         let mut experiment: Experiment = find::deserialize(file, Value::Table(table))?;
         if !has_devices {
-            return Err(LabError::invalid(file, "missing field `devices`"));
+            return Err(LabError::invalid(file, "devices is missing. Give a list, such as devices = [\"ssd_a\"]"));
         }
         let mut folders = file.trim_end_matches(BUILT_IN).rsplit('/');
         let folder = folders.nth(1).filter(|folder| !matches!(*folder, "." | ".."));

@@ -131,7 +131,7 @@ impl FaultPlan {
         }
         let plan: FaultPlanFile = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
-            at(start)(error.message().replace('\n', ", "))
+            at(start)(base::hinted(&error.message().replace('\n', ", ")))
         })?;
         if plan.fault.len() > FAULTS_MAX {
             let problem =
