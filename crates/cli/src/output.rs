@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::exit;
 
 use experiment::LabError;
+use report::rows;
 
 use crate::bad_option;
 
@@ -41,9 +42,11 @@ pub fn unwritten(error: &io::Error) -> ! {
     exit(i32::from(crate::FAILED))
 }
 
-/// Prints a message to standard error and ignores a failure, which cannot be reported.
+/// Prints a message to standard error, in lines of a terminal's width. Ignores a failure, which
+/// cannot be reported.
 pub fn print_error(sentence: &str) {
-    let _ = writeln!(io::stderr().lock(), "warp: {sentence}");
+    let message = rows::wrapped_message(&format!("warp: {}", base::with_short_numbers(sentence)));
+    let _ = io::stderr().lock().write_all(message.as_bytes());
 }
 
 /// Prints help or the version, with colors on a terminal.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{ServerProcess, files, folder, json, prints, refused, write};
+use common::{ServerProcess, files, folder, json, prints, refused, warp, write};
 use tempfile::TempDir;
 
 /// Exit code of a result that cannot be written.
@@ -296,6 +296,21 @@ fn standard_output_takes_the_events_and_the_series_of_a_run() {
         let file = std::fs::read(folder.path().join("file.parquet")).expect("it was written");
         assert_eq!(output.stdout, file, "{option}: the same file");
     }
+}
+
+#[test]
+fn a_message_is_broken_at_the_width_of_a_terminal() {
+    let folder = folder();
+    let refused = ["run", "one_stream", "--drive-writes", "0"];
+    let piped = String::from_utf8(warp(&folder, &refused).stderr).expect("text");
+    assert!(piped.chars().count() > 60 && piped.lines().count() == 1, "{piped}");
+    // `script` runs a command on a terminal of its own.
+    let line = format!("stty columns 60 && '{}' {}", env!("CARGO_BIN_EXE_warp"), refused.join(" "));
+    let shown = Command::new("script").args(["-qec", &line, "/dev/null"]).current_dir(&folder).output();
+    let shown = String::from_utf8(shown.expect("script runs").stdout).expect("text");
+    assert!(shown.lines().count() > 1 && shown.lines().all(|line| line.chars().count() <= 60), "{shown}");
+    let words = |text: &str| text.split_whitespace().map(str::to_string).collect::<Vec<String>>();
+    assert_eq!(words(&shown), words(&piped));
 }
 
 #[test]

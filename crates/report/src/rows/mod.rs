@@ -38,7 +38,7 @@ pub use results::{
     wear, write_amplifications,
 };
 pub use stored_runs::{kept_run, kept_runs};
-pub use text::{TextFormat, wrapped};
+pub use text::{TextFormat, wrapped, wrapped_message};
 pub use warnings::{refused, scales, warning, warning_lines, warning_sentences};
 
 #[derive(Clone, Debug, PartialEq)]

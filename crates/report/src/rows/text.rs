@@ -53,6 +53,13 @@ pub fn wrapped(text: &str) -> String {
     wrapped_within(text, terminal_width().unwrap_or(usize::MAX))
 }
 
+/// Breaks the lines of a message at the width of the terminal at standard error.
+pub fn wrapped_message(text: &str) -> String {
+    // Some terminals report no width.
+    let width = Table::new().use_stderr().width().map(usize::from).filter(|width| *width > WORDS_WIDTH_MIN);
+    wrapped_within(text, width.unwrap_or(usize::MAX))
+}
+
 fn wrapped_within(text: &str, width: usize) -> String {
     const INDENT: &str = "  ";
     let mut out = String::new();
