@@ -9,7 +9,7 @@
 //! that are missing. A run of some experiments replaces their sections in an existing record.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -52,13 +52,33 @@ pub struct ClaimsRecord {
     sections: BTreeMap<String, String>,
 }
 
+/// Text of a page that this program has written before. Empty without a file.
+///
+/// # Errors
+/// The file is of another kind, or has other content, which would be lost.
+pub(crate) fn earlier_page(path: &Path, title: &str) -> Result<String, LabError> {
+    let refused = |problem: String| Err(LabError::invalid(&path.display().to_string(), problem));
+    match base::input::read_text(path, TEXT_BYTES_MAX) {
+        Ok(text) if text.is_empty() || text.starts_with(title) => Ok(text),
+        Ok(_) => {
+            let problem = "has other content, which this command would replace. Its pages begin with";
+            refused(format!("{problem} \"{title}\". Give another file, or remove this one"))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => refused(format!("cannot be replaced, because it cannot be read: {error}")),
+    }
+}
+
 impl ClaimsRecord {
     /// Creates the record of a run. If the run leaves experiments out, it extends a record that exists.
-    pub fn new(path: &Path, experiments: &[Experiment]) -> ClaimsRecord {
+    ///
+    /// # Errors
+    /// The path is not that of a record.
+    pub fn new(path: &Path, experiments: &[Experiment]) -> Result<ClaimsRecord, LabError> {
         let mut waiting: Vec<String> = experiments.iter().map(|experiment| experiment.slug.clone()).collect();
         let is_whole = Experiment::names().iter().all(|name| waiting.contains(name));
-        let before = if is_whole { None } else { base::input::read_text(path, TEXT_BYTES_MAX).ok() };
-        let before = before.filter(|text| text.starts_with(TITLE)).unwrap_or_default();
+        let before = earlier_page(path, TITLE)?;
+        let before = if is_whole { String::new() } else { before };
         let mut parts = before.split("\n## ");
         let head = parts.next().unwrap_or_default();
         let (head, missing) = head.split_once("\nNot run: ").unwrap_or((head, ""));
@@ -71,7 +91,7 @@ impl ClaimsRecord {
             let slug = text.lines().next().unwrap_or_default().to_string();
             (slug, format!("\n## {}\n", text.trim_end()))
         };
-        ClaimsRecord {
+        Ok(ClaimsRecord {
             path: path.to_path_buf(),
             begun: chrono::Utc::now().format("%Y-%m-%d %H:%M UTC").to_string(),
             machine: machine(),
@@ -80,7 +100,7 @@ impl ClaimsRecord {
             ran: Vec::new(),
             earlier: earlier.map_or_else(String::new, |text| format!("{text}\n")),
             sections: parts.map(section).collect(),
-        }
+        })
     }
 
     /// Adds an experiment with its duration, and replaces the file atomically.
@@ -212,7 +232,7 @@ mod tests {
         let path = folder.path().join("claims.md");
         let names = ["three_stream", "one_stream"];
         let experiments = names.map(|name| Experiment::find(name).expect("it is built in"));
-        let mut record = ClaimsRecord::new(&path, &experiments);
+        let mut record = ClaimsRecord::new(&path, &experiments).expect("there is no file");
         let mut read = |experiment, claims: &[ClaimVerdict]| {
             record
                 .add(experiment, Duration::from_secs(2), claims, &[verdict("a bound", true)])
@@ -228,10 +248,8 @@ mod tests {
         let second = read(&experiments[1], &[]);
         assert!(second.contains("4 s of running") && !second.contains("Not run"), "{second}");
         assert!(second.contains("## three_stream") && second.contains("This experiment makes no claims."), "{second}");
-        // A device is no record, and is not read.
-        assert!(ClaimsRecord::new(Path::new("/dev/zero"), &experiments).sections.is_empty());
         // A later run of one experiment keeps the other section, and says when each was run.
-        let mut later = ClaimsRecord::new(&path, &experiments[1..]);
+        let mut later = ClaimsRecord::new(&path, &experiments[1..]).expect("it is a record");
         later.add(&experiments[1], Duration::from_secs(1), &[verdict("c", true)], &[]).expect("it can be written");
         let third = std::fs::read_to_string(&path).expect("it was written");
         assert!(third.contains("**2 of 3 claims hold**") && third.contains("1 of 1 hold."), "{third}");

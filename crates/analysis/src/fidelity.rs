@@ -12,12 +12,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::claim_checker::{NumberStatus, PaperComparison};
-use crate::claims_record::{not_run, table_cell};
+use crate::claims_record::{earlier_page, not_run, table_cell};
 use experiment::files::write_atomically;
 use experiment::{Experiment, LabError};
 
 /// Beginning of the names of the experiments with predictions that are never edited to fit.
 const FROZEN: &str = "predictions";
+
+const TITLE: &str = "# Fidelity";
 
 const INTRODUCTION: &str = "\
 This page is for readers who want to know how close WARP is to published measurements. It has
@@ -91,13 +93,18 @@ pub struct FidelityPage {
 }
 
 impl FidelityPage {
-    pub fn new(path: &Path, experiments: &[Experiment]) -> FidelityPage {
-        FidelityPage {
+    /// Creates the page of a run.
+    ///
+    /// # Errors
+    /// The path is not that of such a page.
+    pub fn new(path: &Path, experiments: &[Experiment]) -> Result<FidelityPage, LabError> {
+        earlier_page(path, TITLE)?;
+        Ok(FidelityPage {
             path: path.to_path_buf(),
             waiting: experiments.iter().map(|experiment| experiment.slug.clone()).collect(),
             rows: Vec::new(),
             ledger: BTreeSet::new(),
-        }
+        })
     }
 
     /// Adds an experiment, and replaces the file atomically.
@@ -120,8 +127,7 @@ impl FidelityPage {
     }
 
     fn markdown(&self) -> String {
-        let mut text =
-            format!("# Fidelity\n\n{INTRODUCTION}{}\n## Score\n\n{}", not_run(&self.waiting), self.summary());
+        let mut text = format!("{TITLE}\n\n{INTRODUCTION}{}\n## Score\n\n{}", not_run(&self.waiting), self.summary());
         let mut devices: BTreeMap<&str, Vec<&NumberOfExperiment>> = BTreeMap::new();
         for row in &self.rows {
             devices.entry(&row.1.key.device).or_default().push(row);
@@ -249,7 +255,7 @@ mod tests {
         experiments[1].ledger = vec![toml::from_str(entry).expect("an entry")];
         let write = |name: &str| {
             let path = folder.path().join(name);
-            let mut page = FidelityPage::new(&path, &experiments);
+            let mut page = FidelityPage::new(&path, &experiments).expect("there is no file");
             let mut add = |index: usize, rows: Vec<PaperComparison>| {
                 page.add(&experiments[index], rows).expect("it can be written");
                 std::fs::read_to_string(&path).expect("it was written")

@@ -116,6 +116,11 @@ pub fn check(destinations: &[OutputFile<'_>], folder: Option<&Path>, prints_json
             let problem = format!("{} is the file of {} already. Give another file", path.display(), other.option);
             return Err(bad_option(option, problem));
         }
+        // A named pipe would wait for a reader.
+        if destination.content == OutputContent::Random && path.exists() && !path.is_file() && !path.is_dir() {
+            let problem = format!("{} is not a regular file. Give a file", path.display());
+            return Err(bad_option(option, problem));
+        }
     }
     let made = folder.map(CreatedFolders::create).transpose()?;
     for destination in destinations.iter().filter(|destination| !is_standard_output(destination.path)) {
@@ -137,6 +142,12 @@ pub fn check_file(path: &Path) -> Result<(), LabError> {
     // Devices and pipes are opened only when there is data to write.
     if path.exists() && !path.is_file() {
         return Ok(());
+    }
+    // Attributes of the file (chattr) can forbid its replacement.
+    if let Err(error) = std::fs::File::options().write(true).open(path)
+        && rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::PERM)
+    {
+        return refuse("its attributes forbid a change, as lsattr shows");
     }
     match tempfile::tempfile_in(folder_of(path)) {
         Ok(_) => Ok(()),

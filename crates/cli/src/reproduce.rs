@@ -35,9 +35,9 @@ pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
     output::check(&pages.collect::<Vec<_>>(), None, false)?;
     let progress = execute::stoppable();
     let record = command.claims.as_deref();
-    let mut record = record.map(|path| ClaimsRecord::new(path, &experiments));
+    let mut record = record.map(|path| ClaimsRecord::new(path, &experiments)).transpose()?;
     let page = command.fidelity.as_deref();
-    let mut page = page.map(|path| FidelityPage::new(path, &experiments));
+    let mut page = page.map(|path| FidelityPage::new(path, &experiments)).transpose()?;
     let mut report = ClaimReporter::new(command);
     for experiment in &experiments {
         let selected = experiment.select(&RunOverrides { quick: command.quick, ..command.selection.selection() })?;
@@ -58,23 +58,26 @@ pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
             let mut judge = ClaimChecker::new(experiment, ExperimentForm::Full, &results, tail_drive_writes);
             judge.intervals = &intervals;
             judge.refused = &refused;
-            if let Some(record) = &mut record {
-                record.add(experiment, begun.elapsed(), &judge.verdicts(), &judge.regression())?;
-            }
-            if let Some(page) = &mut page {
-                page.add(experiment, judge.comparisons())?;
-            }
+            let elapsed = begun.elapsed();
             let json = export::judged_json(&judge);
             let origin = RunProvenance {
                 target: &experiment.slug,
                 title: &experiment.title,
                 options: typed_line(command.selection.command_line()),
-                seconds: begun.elapsed().as_secs_f64(),
+                seconds: elapsed.as_secs_f64(),
                 cells: plans.iter().map(RunPlan::cell).collect(),
             };
             let stored_id = results::save_run(&command.keep, &origin, &json);
             report.compare_paper(&judge);
             report.add_document(json, stored_id);
+            let record = record.as_mut();
+            let recorded = record.map(|record| record.add(experiment, elapsed, &judge.verdicts(), &judge.regression()));
+            let page = page.as_mut().map(|page| page.add(experiment, judge.comparisons()));
+            if let Some(Err(error)) = [recorded, page].into_iter().flatten().find(Result::is_err) {
+                // The results so far must not be lost with the page.
+                report.end(&[]);
+                return Err(error);
+            }
         }
     }
     report.end(&names);

@@ -180,6 +180,10 @@ fn a_file_that_takes_nothing_is_an_error() {
             continue;
         }
         let line = format!("{head}/dev/full");
+        if ["--save-snapshot", "--claims", "--fidelity"].iter().any(|option| head.contains(option)) {
+            refused(&folder, &line.split(' ').collect::<Vec<_>>(), &["/dev/full", "not a regular file"]);
+            continue;
+        }
         let output = command(&folder, &line).output().expect("it runs");
         ended(&line, &output, FAILED, &["/dev/full cannot be written", "No space left"]);
     }
@@ -271,8 +275,40 @@ fn what_cannot_be_written_is_refused_before_the_run() {
         "reproduce ./own.toml --claims same.md --fidelity same.md",
         &["--fidelity", "same.md is the file of --claims already"],
     );
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    write(&folder, "notes.md", "# My notes\n");
+    for option in ["--claims", "--fidelity"] {
+        refused(&format!("reproduce ./own.toml {option} pipe"), &[option, "pipe is not a regular file"]);
+        refused(&format!("reproduce ./own.toml {option} notes.md"), &["notes.md", "other content", "another file"]);
+    }
+    // Only with the rights to set the attribute, and on a file system that has it.
+    let set = |attribute: &str| Command::new("chattr").arg(attribute).arg(folder.path().join("notes.md")).status();
+    if set("+i").is_ok_and(|status| status.success()) {
+        refused("export job.fio notes.md", &["notes.md", "its attributes forbid a change"]);
+        set("-i").expect("it was set");
+    }
+    assert_eq!(std::fs::read_to_string(folder.path().join("notes.md")).expect("it is there"), "# My notes\n");
     refused("export job.fio missing/one.iolog", &["missing/one.iolog"]);
     refused("export job.fio job.fio/all --per-placement", &["job.fio/all", "folder"]);
+}
+
+#[test]
+fn results_are_printed_before_a_page_that_cannot_be_written() {
+    let folder = with_files();
+    // Files of this process take no byte, while standard output is a pipe.
+    let limited = "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"";
+    for (json, expected) in [("", "WAF"), (" --json", "warp-results")] {
+        let line = format!("reproduce ./own.toml --no-keep --claims claims.md{json}");
+        let warp = command(&folder, &line);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", limited]).arg(warp.get_program()).args(warp.get_args());
+        shell.envs(warp.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = shell.current_dir(folder.path()).output().expect("it runs");
+        ended(&line, &output, FAILED, &["claims.md cannot be written", "File too large"]);
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(printed.contains(expected), "{line}: {printed}");
+    }
 }
 
 #[test]
