@@ -7,6 +7,7 @@ use experiment::run_options::RunSettings;
 use experiment::{LabError, RunChange};
 use simulate::run::{self, ArrayResult, RunResult};
 use simulate::testing::TIMING;
+use simulate::warning::RunWarning;
 use workload::{RequestOperation, fio};
 
 /// A drive of this size with reclaim units of 512 KiB.
@@ -213,6 +214,18 @@ fn a_rebuild_writes_exactly_the_live_data_and_a_scrub_reads_it() {
     assert_eq!(states, [(0, "works"), (1, "works"), (2, "works"), (3, "works"), (2, "replaced")]);
     let all = half("resync=all,event=replace 2 at 0.1");
     assert_eq!(array_of(&all).rebuilds[0].bytes_written, 64 << 20, "md writes the whole drive");
+}
+
+#[test]
+fn an_event_after_the_end_is_a_warning() {
+    let missed = |event: &str| -> Vec<RunWarning> {
+        let array = format!("raid5,drives=4,event=scrub at 0.1{event}");
+        let warnings = run_on(&array, &device(16, 1), UNIFORM, settings(0.5)).warnings().into_iter();
+        warnings.filter(|warning| warning.name() == "events_missed").collect()
+    };
+    assert_eq!(missed(""), []);
+    let events = vec!["fail 0 at 99".to_string()];
+    assert_eq!(missed(",event=fail 0 at 99"), [RunWarning::EventsMissed { events }]);
 }
 
 #[test]

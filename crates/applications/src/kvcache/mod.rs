@@ -13,7 +13,8 @@
 //!
 //! On a scaled model of 1/d, chunks shrink first, so that a tier keeps its number of slots.
 //! Below one mapping unit per slot, the numbers of slots, sessions and popular chunks shrink
-//! instead. Rates are those of the drive at full size.
+//! instead. In virtual time and on an array requests keep their size, so all chunks keep theirs.
+//! Rates are those of the drive at full size.
 //!
 //! The model omits checkpoints of the index (one write in many thousands), compression and partial
 //! chunks. It also omits the memory above the tier, so requests served there do not appear.
@@ -47,6 +48,10 @@ use workload::{OwnedRange, WorkloadError, WorkloadTarget, multiple_of, within};
 const SECOND_NS: f64 = 1e9;
 /// Block size. Chunks and writes are multiples of it.
 const BLOCK_BYTES: u64 = 4096;
+
+/// Last part of the name of a class's measure: how many of the drive's slots a slot stands for. Only
+/// scaled models whose tiers have fewer slots than the drive's report it.
+pub const MERGED_SLOTS: &str = "merged_slots";
 
 /// Settings table `[workload]` of `kind = "kvcache_tier"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -137,6 +142,8 @@ struct SlotLayout {
     slot_bytes: u64,
     ranks: u32,
     slots: u32,
+    /// Number of the drive's slots that one slot of the scaled model stands for.
+    merged: u64,
 }
 
 impl SlotLayout {
@@ -222,7 +229,7 @@ impl KvCacheSettings {
             let place = class.place(name, 0, worker_bytes as u64, target)?;
             let offer_bytes = if class.admit_second_request { OFFER_BYTES } else { 0 };
             let of_worker = u64::from(place.slots) * (SLOT_BYTES + offer_bytes)
-                + class.requests.memory_bytes(class.merged(&place, target))
+                + class.requests.memory_bytes(place.merged)
                 + WORKER_BYTES;
             bytes = bytes.saturating_add(of_worker.saturating_mul(class.workers.into()));
         }
@@ -244,13 +251,6 @@ impl KvCacheSettings {
 }
 
 impl ChunkClass {
-    /// Number of the drive's slots that one slot of the scaled model stands for.
-    fn merged(&self, place: &SlotLayout, target: &WorkloadTarget) -> u64 {
-        let slot_bytes = self.chunk_bytes as f64 / f64::from(self.ranks);
-        let merged = (target.denominator() as f64 * place.slot_bytes as f64 / slot_bytes).round();
-        merged.max(1.0) as u64
-    }
-
     /// Slots of a worker in `bytes` bytes from `start_bytes`.
     fn place(
         &self,
@@ -262,11 +262,14 @@ impl ChunkClass {
         let slot_bytes = target.request_bytes(self.chunk_bytes / u64::from(self.ranks));
         let slot_bytes = slot_bytes.next_multiple_of(target.unit_bytes());
         let slots = bytes / (slot_bytes * u64::from(self.ranks));
+        let full_bytes = self.chunk_bytes as f64 / f64::from(self.ranks);
+        let merged = (target.denominator() as f64 * slot_bytes as f64 / full_bytes).round();
         let place = SlotLayout {
             start_bytes,
             slot_bytes,
             ranks: self.ranks,
             slots: u32::try_from(slots).unwrap_or(u32::MAX - 1),
+            merged: merged.max(1.0) as u64,
         };
         if place.slots < 2 {
             let problem = format!(

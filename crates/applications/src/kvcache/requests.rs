@@ -200,7 +200,7 @@ impl PromptGenerator {
         target: &WorkloadTarget,
         seed: u64,
     ) -> Result<PromptGenerator, WorkloadError> {
-        let merged = class.merged(place, target);
+        let merged = place.merged;
         let sessions = |settings: &SessionSettings, usual: &SessionModel| {
             let habits = SessionModel::resolve(settings, usual);
             PromptGenerator::Sessions(Box::new(SessionPool::new(habits, merged, seed)))

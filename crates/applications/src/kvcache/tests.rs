@@ -7,7 +7,7 @@ use std::io::Write;
 use super::*;
 use crate::queue::SteppedModel;
 use crate::testing::{MIB, drive, expected_hits, measure, scaled_drive, zipf_weights};
-use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
+use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource, ScaledModel};
 
 /// One worker with chunks of 64 KiB.
 fn one(requests: PromptSettings, eviction: TierEviction) -> KvCacheSettings {
@@ -244,6 +244,21 @@ fn scaled_models_are_hit_as_often() {
         assert_eq!(fewer.0, full.0 / 8.0);
         assert!((full.1 - fewer.1).abs() < 0.02, "{full:?} {fewer:?}");
     }
+}
+
+#[test]
+fn a_scaled_model_with_fewer_slots_measures_it() {
+    let merged = |keep_requests: bool, denominator: u64| {
+        let mut target = scaled_drive(2048, denominator);
+        target.scaled_model = target.scaled_model.map(|model| ScaledModel { keep_requests, ..model });
+        let source = one(popular(200.0, 0.9), TierEviction::Lru).source(&target, 1).expect("it fits");
+        let found = source.measures().into_iter().find(|measure| measure.name.ends_with(MERGED_SLOTS));
+        found.map(|measure| (measure.name, measure.value))
+    };
+    assert_eq!((merged(false, 1), merged(false, 16)), (None, None));
+    // Chunks of 64 KiB become mapping units at 1/16, and keep their size in virtual time.
+    assert_eq!(merged(false, 128), Some(("all.merged_slots".to_string(), 8.0)));
+    assert_eq!(merged(true, 16), Some(("all.merged_slots".to_string(), 16.0)));
 }
 
 fn trace(lines: &str) -> (tempfile::NamedTempFile, KvCacheSettings) {

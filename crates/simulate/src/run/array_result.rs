@@ -66,6 +66,8 @@ pub struct ArrayResult {
     /// Drives in their order, then those that the array had before.
     pub drives: Vec<ArrayDriveResult>,
     pub rebuilds: Vec<RebuildResult>,
+    /// Number of events of the settings that happened, from the first.
+    pub events_done: usize,
     /// Bytes that the host had written at each sample of the run.
     pub samples: Vec<u64>,
 }

@@ -1,5 +1,7 @@
 //! Detection of warnings in a result.
 
+use applications::kvcache::MERGED_SLOTS;
+
 use super::kind::{RunWarning, WarningCommand};
 use crate::run::RunResult;
 use experiment::scaled_model::{self, Scale};
@@ -36,7 +38,9 @@ impl RunResult {
                 .then(|| RunWarning::WithoutEffect { options: self.without_effect.clone() }),
             not_converged(self),
             too_few_pages(self),
+            fewer_slots(self),
             if collected { too_many_open_units(self) } else { None },
+            events_missed(self),
         ];
         kinds.into_iter().flatten().collect()
     }
@@ -104,4 +108,17 @@ fn replay_scaled(result: &RunResult) -> Option<RunWarning> {
 fn too_few_pages(result: &RunResult) -> Option<RunWarning> {
     let pages = result.unit_pages;
     (result.scale != Scale::FULL && pages < scaled_model::UNIT_PAGES_MIN).then_some(RunWarning::TooFewPages { pages })
+}
+
+/// Detects tiers of a key-value cache whose chunks could not shrink with the model. Their sessions
+/// shrink in number, but not below one, and chunks are larger relative to reclaim units.
+fn fewer_slots(result: &RunResult) -> Option<RunWarning> {
+    let merged = result.measures.iter().filter(|measure| measure.name.ends_with(MERGED_SLOTS));
+    merged.map(|measure| measure.value as u64).max().map(|merged| RunWarning::FewerSlots { merged })
+}
+
+fn events_missed(result: &RunResult) -> Option<RunWarning> {
+    let array = result.array.as_ref().filter(|array| array.events_done < array.settings.events.len())?;
+    let events = array.settings.events[array.events_done..].iter().map(|event| String::from(*event)).collect();
+    Some(RunWarning::EventsMissed { events })
 }

@@ -8,7 +8,7 @@ use crate::steady::{ROUNDS, SteadyState};
 use experiment::scaled_model::Scale;
 
 /// Names of all kinds, in output order.
-pub(super) const KINDS: [&str; 13] = [
+pub(super) const KINDS: [&str; 15] = [
     "nothing_written",
     "partial_writes",
     "never_collected",
@@ -21,7 +21,9 @@ pub(super) const KINDS: [&str; 13] = [
     "without_effect",
     "not_converged",
     "too_few_pages",
+    "fewer_slots",
     "too_many_open_units",
+    "events_missed",
 ];
 
 /// Reason to doubt a result.
@@ -91,6 +93,13 @@ pub enum RunWarning {
         /// Open units per over-provisioned unit.
         share: f64,
     },
+    /// The tier of a key-value cache has fewer slots on the scaled model than on the drive.
+    FewerSlots {
+        /// Slots of the drive per slot of the model, the most of all classes.
+        merged: u64,
+    },
+    /// The run ended before the moments of these events of the array.
+    EventsMissed { events: Vec<String> },
 }
 
 impl RunWarning {
@@ -110,6 +119,8 @@ impl RunWarning {
             RunWarning::NotConverged { .. } => "not_converged",
             RunWarning::TooFewPages { .. } => "too_few_pages",
             RunWarning::TooManyOpenUnits { .. } => "too_many_open_units",
+            RunWarning::FewerSlots { .. } => "fewer_slots",
+            RunWarning::EventsMissed { .. } => "events_missed",
         }
     }
 
@@ -189,6 +200,8 @@ impl fmt::Display for RunWarning {
             RunWarning::TooManyOpenUnits { share } => {
                 write!(out, " ({} of the spare reclaim units are open)", percent(*share))
             }
+            RunWarning::FewerSlots { merged } => write!(out, " (one for {merged} of the drive's)"),
+            RunWarning::EventsMissed { events } => write!(out, " ({})", events.join(", ")),
         }
     }
 }
@@ -211,7 +224,7 @@ impl WarningCommand {
     pub fn options(self) -> &'static [&'static str] {
         match self {
             WarningCommand::Run => {
-                &["--steady-state", "--drive-writes", "--capacity", "--precondition", "--scale", "--set"]
+                &["--steady-state", "--drive-writes", "--capacity", "--precondition", "--scale", "--set", "--untimed"]
             }
             WarningCommand::WhatIf => &[
                 "--drive-writes",

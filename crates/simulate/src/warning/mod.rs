@@ -188,6 +188,18 @@ mod tests {
     }
 
     #[test]
+    fn a_cache_with_fewer_slots_than_on_the_drive_is_named() {
+        let mut result = converged();
+        result.measures = [("chat", 64.0), ("code", 1024.0)]
+            .map(|(class, merged)| workload::WorkloadMeasure::new(format!("{class}.merged_slots"), merged))
+            .to_vec();
+        assert_eq!(result.warnings(), [RunWarning::FewerSlots { merged: 1024 }]);
+        assert!(result.is_doubtful());
+        let said = said(&[result]);
+        assert!(said[0].starts_with("fewer slots: a slot of the cache stands for 1024 of the drive's"), "{said:?}");
+    }
+
+    #[test]
     fn the_page_of_warnings_has_a_row_for_every_kind() {
         let page = include_str!("../../../../docs/reference/warnings.md");
         for name in KINDS {
@@ -212,6 +224,8 @@ mod tests {
             RunWarning::ReplayScaled { scale: Scale(64) },
             RunWarning::TooFewPages { pages: 1 },
             RunWarning::TooManyOpenUnits { share: 0.5 },
+            RunWarning::FewerSlots { merged: 2 },
+            RunWarning::EventsMissed { events: vec!["scrub at 2".to_string()] },
         ];
         for name in KINDS {
             assert!(kinds.iter().any(|warning| warning.name() == name), "{name}");

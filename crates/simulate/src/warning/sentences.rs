@@ -152,5 +152,31 @@ pub(super) fn extent(warnings: &[&RunWarning], command: WarningCommand, is_until
                  handles, not the effect of placement. Use fewer handles or smaller reclaim units ({units})"
             )
         }
+        (RunWarning::FewerSlots { .. }, _) => {
+            let merged = |warning: &&RunWarning| match warning {
+                RunWarning::FewerSlots { merged } => Some(*merged),
+                _ => None,
+            };
+            let most = warnings.iter().filter_map(merged).max()?;
+            let untimed = match command {
+                WarningCommand::Run => " or no virtual time (--untimed)",
+                WarningCommand::Python => " or no virtual time (timed=False)",
+                WarningCommand::WhatIf | WarningCommand::Studio => "",
+            };
+            format!(
+                "a slot of the cache stands for {up_to}{most} of the drive's, because chunks keep their size in \
+                 virtual time and on arrays, and are never smaller than a mapping unit. Hit ratio and WAF may differ \
+                 from the drive's. Use a larger model ({scale}){untimed}"
+            )
+        }
+        (RunWarning::EventsMissed { .. }, _) => {
+            let events = warnings.iter().flat_map(|warning| match warning {
+                RunWarning::EventsMissed { events } => events.as_slice(),
+                _ => &[],
+            });
+            let events: std::collections::BTreeSet<&str> = events.map(String::as_str).collect();
+            let events: Vec<&str> = events.into_iter().collect();
+            format!("the run ended before \"{}\". Write more ({write}) or move the event", events.join("\", \""))
+        }
     })
 }

@@ -304,6 +304,7 @@ impl ArrayRun<'_> {
             causes: self.drives.causes.clone(),
             drives: self.drives.results(),
             rebuilds: self.rebuilds,
+            events_done: self.drives.array.settings().events.len() - self.events.len(),
             samples: self.samples,
         };
         let working = || array.drives.iter().filter(|drive| drive.state == "works");
