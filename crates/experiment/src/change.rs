@@ -41,7 +41,7 @@ const ARRAY: &str = "array.";
 /// can occur several times.
 ///
 /// # Errors
-/// A part is not of the form NAME=VALUE.
+/// A part is not of the form NAME=VALUE, or a name occurs twice.
 pub fn parse_array(text: &str) -> Result<SettingOverrides, String> {
     let mut settings = SettingOverrides::new();
     let mut events = Vec::new();
@@ -57,7 +57,10 @@ pub fn parse_array(text: &str) -> Result<SettingOverrides, String> {
         let value = number.or_else(|_| value.parse::<bool>().map(Value::from)).unwrap_or_else(|_| value.into());
         match name {
             "event" => events.push(value),
-            name => drop(settings.insert(format!("{ARRAY}{name}"), value)),
+            name if settings.insert(format!("{ARRAY}{name}"), value).is_some() => {
+                return Err(format!("{name} is given twice. Give it once (only event= can be repeated)"));
+            }
+            _ => {}
         }
     }
     if !events.is_empty() {
