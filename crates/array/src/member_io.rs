@@ -12,7 +12,7 @@ pub enum IoCause {
     /// Further copies of a write.
     Mirror,
     Parity,
-    /// Reads of old data and parity for new parity.
+    /// Reads for new parity: old data and parity, or the data that a write leaves as it is.
     ReadModifyWrite,
     /// Reads of the other chunks instead of data on a failed drive.
     DegradedRead,

@@ -89,7 +89,10 @@ fn whatif_array(command: &WhatIfArgs, array: &SettingOverrides) -> Result<ExitOu
         ("--drive", command.drive.is_some()),
         ("--fill", command.fill.is_some()),
         ("--rate", command.rate.is_some()),
+        ("--dollars-per-tb", command.dollars_per_tb.is_some()),
+        ("--carbon-per-gb", command.carbon_per_gb.is_some()),
         ("--out", command.out.is_some()),
+        ("--single-file", command.single_file),
     ];
     if let Some((option, _)) = unused.into_iter().find(|(_, is_given)| *is_given) {
         return Err(bad_option(option, "the answer for an array does not use this option. Leave it out"));

@@ -166,6 +166,32 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
 }
 
 #[test]
+fn an_answer_for_an_array_says_its_doubts_and_the_rows_of_its_settings() {
+    let folder = folder();
+    write(&folder, "job.fio", "[job]\nrw=randwrite\nbs=64k\n");
+    let answer = |array: &str, options: &[&str]| {
+        let array = format!("raid5,drives=3{array}");
+        let question = ["whatif", "job.fio", "--array", &array, "--device", "warp_default", "--scale", "1/1024"];
+        prints(&folder, &[&question[..], &["--drive-writes", "0.1"], options].concat())
+    };
+    let printed = answer(",write_policy=full_stripe,parity_placement=own_handle", &[]).replace("\n  ", " ");
+    for line in [
+        "* doubtful for the reasons below",
+        "never collected (4 of 4 cells): ",
+        "write_policy = full_stripe holds only for the row log-structured.",
+        "parity_placement holds only for the row log-structured.",
+    ] {
+        assert!(printed.lines().any(|printed| printed.starts_with(line)), "{line}: {printed}");
+    }
+    let rows = |array: &str| json(&answer(array, &["--json"]))["rows"].clone();
+    let (plain, changed) = (rows(""), rows(",write_policy=full_stripe,over_provisioning=0.3"));
+    assert_eq!(plain.as_array().map(Vec::len), Some(4), "{plain}");
+    assert_eq!((&plain[0], &plain[1], &plain[2]), (&changed[0], &changed[1], &changed[2]));
+    assert_ne!(plain[3], changed[3], "over-provisioning is that of the log-structured layer");
+    assert_eq!((&plain[1]["is_doubtful"], &plain[1]["warnings"][0]), (&true.into(), &"never_collected".into()));
+}
+
+#[test]
 fn answers_of_whatif_are_compared_with_each_other_and_with_runs() {
     let folder = folder();
     let mut trace = "time,process,file,operation,offset,length\n".to_string();

@@ -9,9 +9,10 @@ use array::{ArrayLevel, ArraySettings};
 use experiment::{
     Experiment, LabError, RunChange, RunOptions, RunOverrides, RunSet, Scale, ScaleChoice, SettingOverrides, Variant,
 };
-use report::rows::{CellValue, ReportTable};
+use report::rows::{self, CellValue, ReportTable};
 use serde::Serialize;
 use simulate::run::{self, ProgressObserver, RunPlan, RunResult};
+use simulate::warning::{RunWarning, WarningCommand};
 use toml::Value;
 
 use super::DRIVE_WRITES_MAX;
@@ -52,6 +53,10 @@ pub struct ArrayRow {
     pub total_write_amplification: f64,
     /// Total write amplification relative to that without parity.
     pub cost: f64,
+    /// True if a warning casts doubt on the write amplification.
+    pub is_doubtful: bool,
+    /// Names of the warnings of the run.
+    pub warnings: Vec<String>,
 }
 
 /// Answer to an [`ArrayQuestion`].
@@ -115,15 +120,23 @@ impl ArrayQuestion {
         if data == 1 {
             return Err(LabError::invalid("array (--array)", "one data drive makes no stripes. Give more drives"));
         }
-        let mut variants = vec![
-            without,
-            variant(WITH_DATA, &[("parity_placement", "with_data".into())]),
-            variant(OWN_HANDLE, &[("parity_placement", "own_handle".into())]),
-        ];
-        if !own.is_log_structured() {
-            variants.push(variant(LOG_STRUCTURED, &[("write_policy", "full_stripe".into())]));
-        }
-        Ok(variants)
+        let in_place = |name: &str, placement: &str| {
+            let mut variant = variant(name, &[("parity_placement", placement.into())]);
+            if own.is_log_structured() {
+                variant.change.array.retain(|name, _| !matches!(name, "write_policy" | "over_provisioning"));
+            }
+            variant
+        };
+        let log_structured = variant(LOG_STRUCTURED, &[("write_policy", "full_stripe".into())]);
+        Ok(vec![without, in_place(WITH_DATA, "with_data"), in_place(OWN_HANDLE, "own_handle"), log_structured])
+    }
+
+    /// Settings that hold for one row only, because the rows compare their values.
+    fn setting_notes(&self, own: &ArraySettings) -> impl Iterator<Item = String> {
+        let placement = self.array.contains_key("array.parity_placement").then_some("parity_placement");
+        let policy = own.is_log_structured().then_some("write_policy = full_stripe");
+        let names = [policy, placement].into_iter().flatten();
+        names.map(|name| format!("{name} holds only for the row {LOG_STRUCTURED}. The other rows compare its values."))
     }
 
     /// Runs the plans and answers the question.
@@ -140,7 +153,10 @@ impl ArrayQuestion {
             return Ok(None);
         }
         let settings = self.settings()?;
+        notes.extend(self.setting_notes(&settings));
         let rows = ArrayQuestion::rows(&results);
+        let is_doubtful = rows.iter().any(|row| row.is_doubtful);
+        notes.extend(rows::warning_sentences(is_doubtful, &results, WarningCommand::WhatIf));
         let scale = plans[0].scale();
         notes.push(format!("The drives are models of {scale}, and chunks and requests keep their size (`--scale`)."));
         notes.push(
@@ -159,8 +175,14 @@ impl ArrayQuestion {
             found.expect("an array measures its write amplification").value
         };
         let base = measure(&results[0], "tail_total");
+        let warnings = |result: &RunResult| -> Vec<RunWarning> {
+            let warnings = result.warnings().into_iter();
+            warnings.filter(|warning| warning.is_doubt(WarningCommand::WhatIf)).collect()
+        };
         let row = |result: &RunResult| ArrayRow {
             name: result.key.variant.clone(),
+            is_doubtful: !warnings(result).is_empty(),
+            warnings: warnings(result).iter().map(|warning| warning.name().to_string()).collect(),
             host_write_amplification: measure(result, "host"),
             device_write_amplification: measure(result, "device"),
             total_write_amplification: measure(result, "tail_total"),
@@ -192,7 +214,7 @@ impl ArrayAnswer {
                 CellValue::Text(row.name.clone()),
                 CellValue::Amplification(row.host_write_amplification),
                 CellValue::Amplification(row.device_write_amplification),
-                CellValue::Amplification(row.total_write_amplification),
+                CellValue::Amplification(row.total_write_amplification).mark_doubtful(row.is_doubtful),
                 CellValue::Text(format!("{:.2}x", row.cost)),
             ]);
         }
