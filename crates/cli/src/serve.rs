@@ -52,6 +52,10 @@ pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
         1 => vec![command.clone()],
         _ => (1..=count).map(|number| of_drive(command, number)).collect::<Result<_, _>>()?,
     };
+    check_ports(&commands)?;
+    for command in &commands {
+        identity(&command.serial, command.nqn.as_deref())?;
+    }
     // On an error, dropping the earlier drives closes them cleanly.
     let drives = commands.iter().zip(1..).map(|(command, number)| start(command, number));
     let drives: Vec<RunningDrive> = drives.collect::<Result<_, _>>()?;
@@ -68,6 +72,35 @@ pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
         print(&format!("{}stopped, {waf}\n", title(number, count)));
     }
     Ok(ExitOutcome::Done)
+}
+
+/// Rejects drives and options that want the same port, before any of them listens.
+fn check_ports(commands: &[ServeArgs]) -> Result<(), LabError> {
+    let mut taken: Vec<(SocketAddr, &str, usize)> = Vec::new();
+    for (command, number) in commands.iter().zip(1..) {
+        for (option, address) in [("--tcp", command.tcp), ("--metrics", command.metrics), ("--studio", command.studio)]
+        {
+            // Port 0 is any free port.
+            let Some(address) = address.filter(|address| address.port() != 0) else { continue };
+            let (port, ip) = (address.port(), address.ip());
+            let is_same = |other: &SocketAddr| {
+                port == other.port() && (ip == other.ip() || ip.is_unspecified() || other.ip().is_unspecified())
+            };
+            if let Some((_, other, of)) = taken.iter().find(|(other, ..)| is_same(other)) {
+                let count = commands.len();
+                let problem = match count {
+                    1 => format!("port {port} is that of {other} too. Give another port"),
+                    _ => format!(
+                        "port {port} of drive {number} is that of {other} of drive {of} too. Each drive takes the \
+                         next port, so give ports that are {count} or more apart"
+                    ),
+                };
+                return Err(bad_option(option, problem));
+            }
+            taken.push((address, option, number));
+        }
+    }
+    Ok(())
 }
 
 /// A served drive with its page.
@@ -285,12 +318,17 @@ pub fn identity(serial: &str, nqn: Option<&str>) -> Result<Identity, LabError> {
     let nqn = nqn.map_or_else(|| Identity::default_nqn(serial), str::to_string);
     let printable = |text: &str| !text.is_empty() && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
     if serial.len() > 20 || !printable(serial) {
-        return Err(bad_option("--serial", "give 1 to 20 printable ASCII characters"));
+        let problem = format!(
+            "{serial:?} has {} characters. Give 1 to 20 printable ASCII characters, with the number that --drives adds",
+            serial.chars().count()
+        );
+        return Err(bad_option("--serial", problem));
     }
     if nqn.len() > 223 || !nqn.starts_with("nqn.") || !printable(&nqn) {
         return Err(bad_option(
             "--nqn",
-            "give an NVMe qualified name such as nqn.2014-08.com.example:drive1, up to 223 bytes",
+            "give an NVMe qualified name such as nqn.2014-08.com.example:drive1, up to 223 bytes with the number that \
+             --drives adds",
         ));
     }
     Ok(Identity {

@@ -25,6 +25,14 @@ fn options_that_make_no_sense_are_refused() {
         &["serve", "--tcp", "127.0.0.1:0", "--serial", "more than twenty characters"],
         &["--serial", "20"],
     );
+    let several = ["serve", "--tcp", "127.0.0.1:0", "--capacity", "64M", "--drives", "10"];
+    let serial = [&several[..], &["--serial", "SERIALOF18CHARACTE"]].concat();
+    refused(&folder, &serial, &["--serial", "SERIALOF18CHARACTE-10", "21 characters", "--drives adds"]);
+    let ports = ["--metrics", "127.0.0.1:4530", "--studio", "127.0.0.1:4532"];
+    let ports = [&several[..], &ports].concat();
+    refused(&folder, &ports, &["--metrics", "port 4532 of drive 3 is that of --studio of drive 1", "10 or more apart"]);
+    let same = ["serve", "--tcp", "127.0.0.1:4530", "--metrics", "0.0.0.0:4530", "--metrics-token", "file"];
+    refused(&folder, &same, &["--metrics", "port 4530 is that of --tcp too"]);
     refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--nqn", "drive"], &["--nqn", "nqn."]);
     refused(&folder, &["serve", "--capacity", "64M", "--tcp", "0.0.0.0:0"], &["0.0.0.0", "DH-HMAC-CHAP", "127.0.0.1"]);
     refused(&folder, &["serve", "--tcp", "127.0.0.1:0", "--device", "ssd_z"], &["no device ssd_z"]);
