@@ -165,10 +165,9 @@ impl SessionSpec {
         }
         let count = self.lanes.len() + self.forks.len();
         if count > LANES_MAX {
-            return Err(LabError::invalid(
-                "lanes",
-                format!("there are {count} with the forks, but a session has at most {LANES_MAX}. Remove some"),
-            ));
+            let forks = if self.forks.is_empty() { "" } else { " with the forks" };
+            let problem = format!("there are {count}{forks}, but a session has at most {LANES_MAX}. Remove some");
+            return Err(LabError::invalid("lanes", problem));
         }
         let names = self.lanes.iter().map(|lane| &lane.name);
         let names: Vec<&String> = names.chain(self.forks.iter().map(|fork| &fork.name)).collect();
@@ -333,6 +332,14 @@ impl SessionPlan {
         if is_divided && !self.order.forks.is_empty() {
             let problem = "a fork continues one drive. Give each drive of the array a lane (\"drive\": 0 and so on)";
             return Err(LabError::invalid("forks", problem));
+        }
+        if lanes.len() > LANES_MAX {
+            let problem = format!(
+                "there are {}, one for each drive of an array, but a session has at most {LANES_MAX}. Choose fewer \
+                 variants (--variant) or drives",
+                lanes.len()
+            );
+            return Err(LabError::invalid("lanes", problem));
         }
         self.order.lanes = lanes;
         self.order.check()
@@ -622,7 +629,7 @@ mod tests {
         for (array, says) in [
             ("raid5,drives=9", "an array of 9 drives needs as many lanes"),
             ("raid7,drives=3", "array: level"),
-            ("raid1,drives=2,event=fail 1 at 1", "events, if each drive runs alone"),
+            ("raid1,drives=2,event=fail 1 at 1", "events do not work if each drive of the array runs alone"),
         ] {
             let text = format!(
                 r#"{{"array":"{array}","lanes":[{{"name":"a"}}],"workload":{{"name":"kvcache_202206"}},"device":"ssd_a","scale":"1/512","drive_writes":1.0}}"#
@@ -632,7 +639,13 @@ mod tests {
         }
         let lanes: Vec<String> = (0..9).map(|lane| format!("{{\"name\":\"{lane}\"}}")).collect();
         let many = format!("{{\"experiment\":\"three_stream\",\"lanes\":[{}]}}", lanes.join(","));
-        assert!(refusal(&many).contains("at most 8"));
+        assert!(refusal(&many).contains("lanes: there are 9, but a session has at most 8"));
+        let drives = format!(
+            r#"{{"array":"raid5,drives=4","lanes":[{}],"workload":{{"name":"kvcache_202206"}},"device":"ssd_a","scale":"1/512","drive_writes":1.0}}"#,
+            lanes[..3].join(",")
+        );
+        let refused = refusal(&drives);
+        assert!(refused.contains("lanes: there are 12, one for each drive of an array"), "{refused}");
         let deep = format!("{{\"lanes\":[{{\"name\":\"a\",\"set\":{{\"x\":{}", "[".repeat(100_000));
         assert!(refusal(&deep).contains("recursion limit"));
     }

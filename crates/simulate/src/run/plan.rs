@@ -245,10 +245,14 @@ fn check_array(cell: &RunSpec, layout: &DeviceLayout) -> Result<(), LabError> {
         let problem = format!("drive {drive} does not exist. The array has the drives 0 to {}", array.drives - 1);
         return Err(array_refusal(cell, problem));
     }
+    let of_lonely =
+        [("virtual time (--timed) does", cell.device.timing.is_some()), ("events do", !array.events.is_empty())];
     let is_alone = cell.array_drive.is_some();
+    if let Some((name, _)) = of_lonely.into_iter().find(|(_, is_given)| is_alone && *is_given) {
+        let problem = format!("{name} not work if each drive of the array runs alone. Leave the option out");
+        return Err(array_refusal(cell, problem));
+    }
     let refused = [
-        ("virtual time, if each drive runs alone (--timed),", is_alone && cell.device.timing.is_some()),
-        ("events, if each drive runs alone,", is_alone && !array.events.is_empty()),
         ("feedback", cell.feedback.is_some()),
         ("a snapshot (--load-snapshot)", cell.snapshot.is_some()),
         ("replay (--replay)", cell.run.replay.is_some()),
