@@ -34,9 +34,15 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "addresses between two draws of `randrw:8`. sequential (default) continues, identical repeats the address",
         |job, value| set(choice(value, &[("sequential", false), ("identical", true)]), &mut job.repeats_address),
     ),
-    active_option("bs blocksize", OptionKind::PerDirection, "size of a request. The default is 4k", |job, value| {
-        numbers_per_direction(value, &mut job.bs, |part| number_in(part, job.kb_base, 1, u64::from(u32::MAX)))
-    }),
+    active_option(
+        "bs blocksize",
+        OptionKind::PerDirection,
+        "size of a request. The default is 4k. As in fio, `-` and `:` separate directions too, so `4k-1k` is 4k for \
+         reads and 1k for others. A range is `bsrange`",
+        |job, value| {
+            numbers_per_direction(value, &mut job.bs, |part| number_in(part, job.kb_base, 1, u64::from(u32::MAX)))
+        },
+    ),
     active_option(
         "bsrange blocksize_range",
         OptionKind::PerDirection,
@@ -47,7 +53,8 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "bssplit",
         OptionKind::Text,
         "sizes and their percent of the requests, for example `4k/60:64k/40`. Up to three lists are for \
-         reads,writes,trims. A direction with an empty list has `bs`",
+         reads,writes,trims. A direction with an empty list has `bs`. As in fio, a sum above 100 cuts the \
+         largest",
         set_bssplit,
     ),
     active_option(
