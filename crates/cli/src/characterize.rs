@@ -121,20 +121,20 @@ fn fit(command: &CharacterizeArgs, folder: &Path) -> Result<ExitOutcome, AnyErro
 
 fn open(command: &CharacterizeArgs) -> Result<AnyDrive, AnyError> {
     let target = command.target.as_str();
-    let mut drive = open_for_writing("DRIVE", target, &command.host, command.overwrite || command.dry_run)?;
+    let mut drive = open_for_writing("TARGET", target, &command.host, command.overwrite || command.dry_run)?;
     if drive.bytes() < CAPACITY_MIN {
         let problem = format!(
             "{target} has {}. A drive needs {} for the probes",
             HumanBytes(drive.bytes()),
             HumanBytes(CAPACITY_MIN)
         );
-        return Err(bad_option("DRIVE", problem).into());
+        return Err(bad_option("TARGET", problem).into());
     }
     // A drive that was measured begins with the data of a probe.
     let head = drive.read_start(file_systems::HEAD_BYTES).map_err(|error| named(target, &error))?;
     if let Some(found) = file_systems::signature(&head).filter(|_| !command.dry_run) {
         let remedy = "Remove it with `wipefs --all` or `nvme format` if you do not need it";
-        return Err(bad_option("DRIVE", format!("{target} contains {found}. {remedy}")).into());
+        return Err(bad_option("TARGET", format!("{target} contains {found}. {remedy}")).into());
     }
     Ok(drive)
 }

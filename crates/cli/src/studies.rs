@@ -54,6 +54,6 @@ pub fn new(command: &NewArgs) -> Result<ExitOutcome, LabError> {
     let NewCommand::Experiment { name } = &command.what;
     let files = experiment::template::write(name)?;
     let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
-    print(&format!("wrote {}\nwarp run {name}\n", files.join(", ")));
+    print(&format!("wrote {}\nwarp run {}\n", files.join(", "), experiment::template::shell_word(name)));
     Ok(ExitOutcome::Done)
 }

@@ -29,7 +29,7 @@ const SECONDS_PER_YEAR: f64 = 365.25 * 86400.0;
 
 pub fn watch(command: &WatchArgs) -> Result<ExitOutcome, AnyError> {
     let open = || -> Result<WatchedDrive<Box<dyn CommandPort>>, AnyError> {
-        let (port, nsid) = open_for_reading("DRIVE", &command.target, &command.host)?;
+        let (port, nsid) = open_for_reading("TARGET", &command.target, &command.host)?;
         Ok(WatchedDrive::open(port, nsid).map_err(|error| named(&command.target, &error))?)
     };
     let stop = InterruptFlag::install()?;

@@ -49,6 +49,9 @@ fn a_new_experiment_runs_at_once_and_is_never_overwritten() {
     assert!(said.contains("warp run my_study"), "{said}");
     let text = std::fs::read_to_string(folder.path().join("my_study/experiment.toml")).expect("it was written");
     assert!(text.contains("warp run my_study"), "{text}");
+    let spaced = prints(&folder, &["new", "experiment", "it's a study"]);
+    assert!(spaced.contains(r"warp run 'it'\''s a study'"), "{spaced}");
+    refused(&folder, &["new", "experiment", "a\nb"], &["not the name of a folder"]);
     refused(&folder, &["new", "experiment", "my_study"], &["my_study", "not overwritten"]);
     refused(&folder, &["new", "experiment", "one_stream"], &["a built-in experiment has this name"]);
     refused(&folder, &["new", "experiment", "/"], &["not the name of a folder"]);

@@ -12,6 +12,12 @@ const FILES: [(&str, &str); 2] = [
     ("streams.fio", include_str!("template/streams.fio")),
 ];
 
+/// Name as a word of a command line, in quotes if a shell would read it in another way.
+pub fn shell_word(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./:,=+@%".contains(letter);
+    if name.chars().all(is_plain) { name.to_string() } else { format!("'{}'", name.replace('\'', r"'\''")) }
+}
+
 /// Writes a new experiment into a new folder and returns its files.
 ///
 /// # Errors
@@ -19,7 +25,7 @@ const FILES: [(&str, &str); 2] = [
 pub fn write(name: &str) -> Result<Vec<PathBuf>, LabError> {
     let folder = Path::new(name);
     let refuse = |problem: &str| Err(LabError::invalid(name, problem));
-    if folder.file_name().is_none() {
+    if folder.file_name().is_none() || name.contains(char::is_control) {
         return refuse("this is not the name of a folder. Give one such as my_study");
     }
     if folder.exists() {
@@ -32,7 +38,8 @@ pub fn write(name: &str) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for (file, text) in FILES {
         let path = folder.join(file);
-        write_atomically(&path, |out| out.write_all(text.replace("NAME", name.trim_end_matches('/')).as_bytes()))?;
+        let text = text.replace("NAME", &shell_word(name.trim_end_matches('/')));
+        write_atomically(&path, |out| out.write_all(text.as_bytes()))?;
         written.push(path);
     }
     Ok(written)
