@@ -248,8 +248,8 @@ fn built(packages: &[String], is_stopped: &dyn Fn() -> bool) -> Result<GuestFile
 /// Path of this program for the guest. `None` if an interpreter of Python runs the command.
 fn this_program() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
-    let is_warp = program.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"warp"));
-    is_warp.then_some(program)
+    let is_python = program.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"python"));
+    (!is_python).then_some(program)
 }
 
 // ------------------------------------------------------------------------------------------------------ the drive --
