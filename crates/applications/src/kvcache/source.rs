@@ -10,7 +10,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use super::output::{ChunkWriter, KvCacheOutput};
 use super::requests::PromptGenerator;
 use super::trace::Prompt;
-use super::{ChunkClass, KvCacheSettings, MERGED_SLOTS, SECOND_NS, SlotLayout};
+use super::{ChunkClass, KvCacheSettings, MERGED_SLOTS, MERGED_SLOTS_MIN, SECOND_NS, SlotLayout};
 use crate::cache::{RecentOffers, Tier};
 use crate::queue::{RequestQueue, SteppedModel};
 use workload::random::{below, mix};
@@ -282,8 +282,9 @@ impl RequestSource for KvCache {
                 WorkloadMeasure::new(name("slots"), slots as f64),
                 WorkloadMeasure::new(name("stored_share"), ratio(stored, slots)),
             ]);
-            let merged = self.workers.iter().filter(|worker| worker.class == number).map(|worker| worker.place.merged);
-            let merged = merged.max().filter(|merged| *merged > 1);
+            let places = self.workers.iter().filter(|worker| worker.class == number).map(|worker| &worker.place);
+            let places = places.filter(|place| place.merged > 1 && place.slots < MERGED_SLOTS_MIN);
+            let merged = places.map(|place| place.merged).max();
             measures.extend(merged.map(|merged| WorkloadMeasure::new(name(MERGED_SLOTS), merged as f64)));
         }
         measures
