@@ -185,9 +185,12 @@ impl ServedDrive {
         clock: ServerClock,
     ) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
         let config = options.subsystem;
-        // Drives without data are larger than the machine. Their maps take less memory and more time.
-        let is_compact = matches!(options.data, DataChoice::Null | DataChoice::Pattern);
-        let size = DriveSize::new(&config, is_compact)?;
+        // Large drives without data are larger than the machine. Compact maps take less memory and more
+        // time.
+        let has_data = !matches!(options.data, DataChoice::Null | DataChoice::Pattern);
+        let full = DriveSize::new(&config, false)?;
+        let is_compact = !has_data && full.maps_bytes > FULL_MAPS_BYTES_MAX;
+        let size = if is_compact { DriveSize::new(&config, true)? } else { full };
         let available_bytes = base::memory_available_bytes().unwrap_or(u64::MAX);
         let capacity_bytes = size.data_bytes;
         let media: Box<dyn Media> = match options.data {
@@ -492,6 +495,9 @@ fn commands(subsystem: &Subsystem) -> u64 {
 fn lock_drive(shared: &SharedSubsystem) -> Result<MutexGuard<'_, Subsystem>, DriveError> {
     lock_result(shared).map_err(|_| DriveError::Failed)
 }
+
+/// Maps of a drive without data that are not compact, at most. Drives of about 500 GB have as much.
+const FULL_MAPS_BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Clone, Copy)]
 struct DriveSize {
