@@ -24,7 +24,7 @@ pub fn shell_word(name: &str) -> String {
 /// The name exists, here or built in, or the folder cannot be created. The error gives the name.
 pub fn write(name: &str) -> Result<Vec<PathBuf>, LabError> {
     let folder = Path::new(name);
-    let refuse = |problem: &str| Err(LabError::invalid(name, problem));
+    let refuse = |problem: &str| Err(LabError::invalid(&name.replace(char::is_control, "?"), problem));
     if folder.file_name().is_none() || name.contains(char::is_control) {
         return refuse("this is not the name of a folder. Give one such as my_study");
     }
