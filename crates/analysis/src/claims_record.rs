@@ -248,6 +248,8 @@ mod tests {
         let second = read(&experiments[1], &[]);
         assert!(second.contains("4 s of running") && !second.contains("Not run"), "{second}");
         assert!(second.contains("## three_stream") && second.contains("This experiment makes no claims."), "{second}");
+        // A device is no record, and is not read.
+        assert!(ClaimsRecord::new(Path::new("/dev/zero"), &experiments).is_err());
         // A later run of one experiment keeps the other section, and says when each was run.
         let mut later = ClaimsRecord::new(&path, &experiments[1..]).expect("it is a record");
         later.add(&experiments[1], Duration::from_secs(1), &[verdict("c", true)], &[]).expect("it can be written");

@@ -169,9 +169,19 @@ fn studio(
     Ok((studio, address))
 }
 
+/// Storage of the option --data.
+fn data_choice(data: &str) -> DataChoice {
+    match data {
+        "memory" => DataChoice::Memory,
+        "null" => DataChoice::Null,
+        "pattern" => DataChoice::Pattern,
+        path => DataChoice::File(PathBuf::from(path)),
+    }
+}
+
 /// Adds the number of a drive to the name of its data file and to its serial number.
 pub fn add_number(number: u16, data: &mut String, serial: &mut String) {
-    if !["memory", "null", "pattern"].contains(&data.as_str()) {
+    if matches!(data_choice(data), DataChoice::File(_)) {
         *data += &format!(".{number}");
     }
     *serial += &format!("-{number}");
@@ -360,13 +370,7 @@ pub fn drive_options(
         controllers_max: CONTROLLERS_MAX,
         io_queues_max: IO_QUEUES_MAX,
     };
-    let data = match drive.data.as_str() {
-        "memory" => DataChoice::Memory,
-        "null" => DataChoice::Null,
-        "pattern" => DataChoice::Pattern,
-        path => DataChoice::File(PathBuf::from(path)),
-    };
-    Ok((DriveOptions { subsystem, data, checksums: false }, note))
+    Ok((DriveOptions { subsystem, data: data_choice(&drive.data), checksums: false }, note))
 }
 
 /// Device of the profile with the requested capacity, and its reclaim units in a sentence.

@@ -19,7 +19,7 @@ use prefetch::prefetch;
 
 use crate::cast::{count, index, narrow};
 use crate::types::{Lpn, MappedRun, Ppn};
-use packed::Packing;
+use packed::PackedUnits;
 pub(crate) use reverse::Cursor;
 use reverse::ReverseMap;
 use undo::ActiveUndo;
@@ -163,7 +163,7 @@ pub(crate) struct PageMaps {
     /// Undo log of changes to `l2p_inverted`, active during a checkpoint.
     undo: ActiveUndo,
     /// Packed reverse map of closed reclaim units, on drives that need little memory.
-    packing: Option<Packing>,
+    packing: Option<PackedUnits>,
 }
 
 impl PageMaps {

@@ -12,7 +12,7 @@ use experiment::{
 use report::rows::{self, CellValue, ReportTable};
 use serde::Serialize;
 use simulate::run::{self, ProgressObserver, RunPlan, RunResult};
-use simulate::warning::{RunWarning, WarningCommand};
+use simulate::warning::WarningCommand;
 use toml::Value;
 
 use super::DRIVE_WRITES_MAX;
@@ -175,18 +175,18 @@ impl ArrayQuestion {
             found.expect("an array measures its write amplification").value
         };
         let base = measure(&results[0], "tail_total");
-        let warnings = |result: &RunResult| -> Vec<RunWarning> {
-            let warnings = result.warnings().into_iter();
-            warnings.filter(|warning| warning.is_doubt(WarningCommand::WhatIf)).collect()
-        };
-        let row = |result: &RunResult| ArrayRow {
-            name: result.key.variant.clone(),
-            is_doubtful: !warnings(result).is_empty(),
-            warnings: warnings(result).iter().map(|warning| warning.name().to_string()).collect(),
-            host_write_amplification: measure(result, "host"),
-            device_write_amplification: measure(result, "device"),
-            total_write_amplification: measure(result, "tail_total"),
-            cost: measure(result, "tail_total") / base,
+        let row = |result: &RunResult| {
+            let doubts = result.warnings().into_iter().filter(|warning| warning.is_doubt(WarningCommand::WhatIf));
+            let warnings: Vec<String> = doubts.map(|warning| warning.name().to_string()).collect();
+            ArrayRow {
+                name: result.key.variant.clone(),
+                is_doubtful: !warnings.is_empty(),
+                warnings,
+                host_write_amplification: measure(result, "host"),
+                device_write_amplification: measure(result, "device"),
+                total_write_amplification: measure(result, "tail_total"),
+                cost: measure(result, "tail_total") / base,
+            }
         };
         results.iter().map(row).collect()
     }

@@ -21,6 +21,9 @@ SEEDS_MAX = 10_000
 CELLS_MAX = 200_000_000
 """Most volumes x quarters, and most drives x quarters x seeds. A cell takes 16 bytes or more of memory."""
 
+GROWTH_PER_YEAR = (-0.99, 1000.0)
+"""Least and largest growth of a volume in a year."""
+
 FOOTPRINT_BYTES_MAX = 1e18
 """Largest volume."""
 

@@ -20,7 +20,7 @@ from ..store import Store
 from ..sweep import run_jobs
 from ..workers import Job, make_workers
 from .drives import SCALE_MAX
-from .limits import BYTES_PER_DAY_MAX, COUNT_MAX, FOOTPRINT_BYTES_MAX, number, whole
+from .limits import BYTES_PER_DAY_MAX, COUNT_MAX, FOOTPRINT_BYTES_MAX, GROWTH_PER_YEAR, number, whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -58,7 +58,7 @@ RANK_CORRELATIONS = ((1.0, -0.674, -0.626), (-0.674, 1.0, 0.738), (-0.626, 0.738
 _RANGES = (
     ("footprint_bytes", 1.0, FOOTPRINT_BYTES_MAX),
     ("bytes_per_day", 0.0, BYTES_PER_DAY_MAX),
-    ("growth_per_year", -0.99, 1000.0),
+    ("growth_per_year", *GROWTH_PER_YEAR),
 )
 """Columns of numbers, with their least and largest value."""
 
@@ -185,7 +185,7 @@ def population(
     whole("count", count, 1, COUNT_MAX)
     whole("seed", seed, 0, 2**63 - 1)
     number("data_per_working_set", data_per_working_set, 1.0, 1e6)
-    number("growth_per_year", growth_per_year, -0.99, 1000.0)
+    number("growth_per_year", growth_per_year, *GROWTH_PER_YEAR)
     for name, bytes_ in (("mean_footprint_bytes", mean_footprint_bytes), ("footprint_bytes_max", footprint_bytes_max)):
         if bytes_ is not None:
             number(name, bytes_, UNIT_BYTES, FOOTPRINT_BYTES_MAX)
@@ -260,7 +260,7 @@ def from_folder(
     if not isinstance(pattern, str) or not isinstance(trace, Mapping | None):
         raise WarpError(f"pattern = {pattern!r}, trace = {trace!r}. Give a text such as *.csv, and a table of settings")
     whole("sample", sample, 1, SCALE_MAX)
-    number("growth_per_year", growth_per_year, -0.99, 1000.0)
+    number("growth_per_year", growth_per_year, *GROWTH_PER_YEAR)
     paths = sorted(Path(folder).glob(pattern))
     if not paths:
         raise WarpError(f"{folder} has no entry {pattern}. Give a folder with a trace for each volume")

@@ -1,5 +1,7 @@
 //! Warnings as sentences: a line per kind, with its remedy.
 
+use std::collections::BTreeSet;
+
 use super::kind::{KINDS, RunWarning, WarningCommand, percent};
 use crate::run::RunResult;
 use crate::steady::ROUNDS;
@@ -8,7 +10,7 @@ use experiment::scaled_model;
 /// Lines about the warnings of results, one per kind: count, worst extent and remedy.
 pub fn lines(results: &[RunResult], command: WarningCommand) -> Vec<String> {
     let of_results: Vec<RunWarning> = results.iter().flat_map(RunResult::warnings).collect();
-    let keys: std::collections::BTreeSet<_> = results.iter().map(|result| &result.key).collect();
+    let keys: BTreeSet<_> = results.iter().map(|result| &result.key).collect();
     let things = if keys.len() == results.len() { "cells" } else { "runs" };
     // An answer of `whatif` always describes the end.
     let is_said = |warning: &&RunWarning| {
@@ -122,13 +124,8 @@ pub(super) fn extent(warnings: &[&RunWarning], command: WarningCommand, is_until
             }
         ),
         (RunWarning::WithoutEffect { .. }, _) => {
-            let names = warnings.iter().flat_map(|warning| match warning {
-                RunWarning::WithoutEffect { options } => options.as_slice(),
-                _ => &[],
-            });
-            let names: std::collections::BTreeSet<&str> = names.map(String::as_str).collect();
-            let names: Vec<&str> = names.into_iter().collect();
-            format!("the model ignores {}, which would have an effect on a drive", names.join(", "))
+            let options = texts(warnings).join(", ");
+            format!("the model ignores {options}, which would have an effect on a drive")
         }
         (RunWarning::NotConverged { .. }, _) => match most {
             Some(most) => format!("WAF differs by {up_to}{most} from that of the next smaller scaled model"),
@@ -170,13 +167,18 @@ pub(super) fn extent(warnings: &[&RunWarning], command: WarningCommand, is_until
             )
         }
         (RunWarning::EventsMissed { .. }, _) => {
-            let events = warnings.iter().flat_map(|warning| match warning {
-                RunWarning::EventsMissed { events } => events.as_slice(),
-                _ => &[],
-            });
-            let events: std::collections::BTreeSet<&str> = events.map(String::as_str).collect();
-            let events: Vec<&str> = events.into_iter().collect();
-            format!("the run ended before \"{}\". Write more ({write}) or move the event", events.join("\", \""))
+            let events = texts(warnings).join("\", \"");
+            format!("the run ended before \"{events}\". Write more ({write}) or move the event")
         }
     })
+}
+
+/// Options or events that warnings of one kind name, each once and in order.
+fn texts<'a>(warnings: &[&'a RunWarning]) -> Vec<&'a str> {
+    let texts = warnings.iter().flat_map(|warning| match warning {
+        RunWarning::WithoutEffect { options: texts } | RunWarning::EventsMissed { events: texts } => texts.as_slice(),
+        _ => &[],
+    });
+    let distinct: BTreeSet<&str> = texts.map(String::as_str).collect();
+    distinct.into_iter().collect()
 }

@@ -62,7 +62,7 @@ impl PackedShape {
 
 /// Packed units of a drive.
 #[derive(Clone)]
-pub(super) struct Packing {
+pub(super) struct PackedUnits {
     shape: PackedShape,
     /// A slot for each slice.
     bytes: ZeroedArray<u8>,
@@ -97,11 +97,11 @@ impl Iterator for Blocks<'_> {
     }
 }
 
-impl Packing {
-    fn new(shape: PackedShape, logical_pages: u32, physical_pages: u32) -> std::io::Result<Packing> {
+impl PackedUnits {
+    fn new(shape: PackedShape, logical_pages: u32, physical_pages: u32) -> std::io::Result<PackedUnits> {
         let slices = index(physical_pages / shape.slice_pages);
         let blocks = ((logical_pages - 1) >> shape.block_bits) + 1;
-        Ok(Packing {
+        Ok(PackedUnits {
             shape,
             bytes: ZeroedArray::zeroed_on(slices * index(shape.slot_bytes), PageSize::Small)?,
             lengths: vec![NOT_PACKED; slices],
@@ -173,7 +173,7 @@ impl PageMaps {
         let Some(shape) = PackedShape::new(logical_pages, slice_pages) else {
             return Ok(());
         };
-        self.packing = Some(Packing::new(shape, logical_pages, self.reverse.physical_pages())?);
+        self.packing = Some(PackedUnits::new(shape, logical_pages, self.reverse.physical_pages())?);
         self.reverse.make_compact();
         Ok(())
     }
