@@ -97,7 +97,7 @@ impl GeneratorSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{drive, scaled_drive};
+    use crate::testing::{drive, reread, scaled_drive};
     use crate::{JobsReference, WorkloadSpec};
     use workload::{IoRequest, RequestOperation, Workload as _};
 
@@ -169,17 +169,11 @@ mod tests {
         let unit_bytes = small.scaled_model.expect("it is a scaled model").mapping_unit_bytes;
         assert_eq!(units(&small).1, unit_bytes as u32, "mapping units of the scaled model");
         assert_eq!(spec.memory_bytes(&drive(1)).expect("it is registered"), 64);
-        let again: WorkloadSpec = serde_json_like(&spec);
+        let again = reread(&spec);
         assert_eq!(again.generator(), Some("in_order#1"));
         drop(generator);
         assert_eq!(label("in_order#1"), None);
         let error = again.source(&drive(1), 1).err().expect("nobody keeps it").to_string();
         assert!(error.contains("in_order#1") && error.contains("not a generator of this process"), "{error}");
-    }
-
-    /// Serializes a workload and parses it again.
-    fn serde_json_like(spec: &WorkloadSpec) -> WorkloadSpec {
-        let text = toml::to_string(spec).expect("settings serialize");
-        toml::from_str(&text).expect("they come back")
     }
 }

@@ -279,10 +279,10 @@ impl RequestSource for RandomWrites {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{MIB, drive, scaled_drive, zipf_weights};
+    use crate::testing::{MIB, drive, read, scaled_drive, zipf_weights};
 
     fn settings(text: &str) -> RandomWriteSettings {
-        toml::from_str(text).expect("they are valid")
+        read(text).expect("they are valid")
     }
 
     /// Blocks of the first writes to a drive.

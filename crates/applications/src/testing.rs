@@ -1,6 +1,8 @@
 //! Helpers that the tests of the models share.
 
-use workload::{RequestSource, ScaledModel, WorkloadTarget};
+use serde::{Serialize, de::DeserializeOwned};
+use toml::{Table, Value};
+use workload::{RequestSource, ScaledModel, WorkloadError, WorkloadTarget};
 
 pub(crate) const MIB: u64 = 1 << 20;
 
@@ -54,4 +56,15 @@ pub(crate) fn expected_hits(slots: f64, weights: &[f64], fifo: bool) -> f64 {
         }
     }
     weights.iter().map(|weight| weight / total * stored(low, weight / total)).sum()
+}
+
+/// Reads settings like those of a workload file, so that tests compile no other reader of them.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, WorkloadError> {
+    workload::deserialize("workload", text.parse::<Table>().expect("TOML").into())
+}
+
+/// Writes settings and reads them again.
+pub(crate) fn reread<T: Serialize + DeserializeOwned>(settings: &T) -> T {
+    let written = Value::try_from(settings).expect("settings are TOML");
+    workload::deserialize("workload", written).expect("they come back")
 }

@@ -5,6 +5,7 @@
 //! TOML -> size (integers, "256MiB") -> settings of devices and workloads
 //! u64  -> HumanBytes                -> every size that a person reads
 //! an unknown name -> nearest, hint -> the end of an error message
+//! a value of TOML or JSON -> read_value -> settings, or Misfit with the field's path
 //! a library's message about a value -> translate_message -> the user's words
 //! a path -> input (regular files, limited), FilePlace (an open folder, atomic files) -> all files
 //! /proc/meminfo -> memory_available_bytes, memory_total_bytes -> runs, served drives
@@ -25,6 +26,7 @@ mod file_state;
 pub mod input;
 mod memory;
 mod placement;
+mod read;
 pub mod size;
 mod suggestions;
 mod table;
@@ -38,5 +40,6 @@ pub use file_place::FilePlace;
 pub use file_state::FileState;
 pub use memory::{memory_available_bytes, memory_total_bytes};
 pub use placement::PlacementIndex;
+pub use read::{Misfit, read_value};
 pub use suggestions::{hint, hinted, nearest, similar_names};
 pub use wording::{capitalized, translate_message, with_short_numbers};

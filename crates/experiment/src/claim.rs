@@ -229,8 +229,7 @@ impl<'de> Deserialize<'de> for Claim {
                     .to_string(),
             ));
         }
-        let rule: Result<ClaimRule, toml::de::Error> = rules.try_into();
-        let rule = rule.map_err(|error| problem(base::hinted(error.message().trim())))?;
+        let rule = base::read_value(rules).map_err(|misfit| problem(misfit.message()))?;
         Ok(Claim { statement: what, source, quick, rule })
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base::input::TEXT_BYTES_MAX;
 use rust_embed::RustEmbed;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use toml::Value;
 use workload::trace::spool::STANDARD_INPUT;
 
@@ -89,37 +89,12 @@ pub fn stem(path: &str) -> String {
     Path::new(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Reads a value into a type. An error names the path of the field.
+/// Reads a value of TOML or JSON into a type. An error names the path of the field.
 ///
 /// # Errors
 /// The value does not fit the type.
-pub fn deserialize<T: DeserializeOwned>(file: &str, value: Value) -> Result<T, LabError> {
-    deserialize_at(value).map_err(|(path, problem)| LabError::invalid(file, placed(&path, &problem)))
-}
-
-/// Like [`deserialize`], from JSON.
-pub fn from_json<T: DeserializeOwned>(place: &str, value: serde_json::Value) -> Result<T, LabError> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let problem = base::hinted(&error.inner().to_string());
-        LabError::invalid(place, placed(&error.path().to_string(), &problem))
-    })
-}
-
-/// Like [`deserialize`]. The error is the path of the field and the problem.
-pub(crate) fn deserialize_at<T: DeserializeOwned>(value: Value) -> Result<T, (String, String)> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string();
-        let problem = error.into_inner().message().trim().to_string();
-        (path, base::hinted(&problem))
-    })
-}
-
-/// Prefixes a problem with the path of its field.
-pub fn placed(path: &str, problem: &str) -> String {
-    match path {
-        "." => problem.to_string(),
-        path => format!("{path}: {problem}"),
-    }
+pub fn deserialize<'de, T: Deserialize<'de>>(place: &str, value: impl Deserializer<'de>) -> Result<T, LabError> {
+    base::read_value(value).map_err(|misfit| LabError::invalid(place, misfit.message()))
 }
 
 /// Formats a TOML syntax error as one line, with its line and column.

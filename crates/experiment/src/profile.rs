@@ -205,10 +205,10 @@ impl Profile {
     /// Like [`Profile::config`]. Messages name `place` instead of the file.
     pub(crate) fn config_at(&self, place: &str, overrides: &SettingOverrides) -> Result<DeviceConfig, LabError> {
         let changed = self.values_with(place, overrides)?;
-        let mut config: DeviceConfig = find::deserialize_at(Value::Table(changed)).map_err(|(path, problem)| {
-            match overrides.iter().find(|(set, _)| is_within(&path, set)) {
-                Some((set, value)) if place == self.file => self.wrong_override(set, value, &problem),
-                _ => LabError::invalid(place, find::placed(&path, &problem)),
+        let mut config: DeviceConfig = base::read_value(Value::Table(changed)).map_err(|misfit| {
+            match overrides.iter().find(|(set, _)| is_within(&misfit.path, set)) {
+                Some((set, value)) if place == self.file => self.wrong_override(set, value, &misfit.problem),
+                _ => LabError::invalid(place, misfit.message()),
             }
         })?;
         // Published sizes are round numbers. Those of a drive are whole stripes.

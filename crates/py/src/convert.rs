@@ -68,8 +68,8 @@ pub fn run_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<RunOptions> {
         };
         options.set_item(name, plain)?;
     }
-    let json = serde_json::from_str(&json_of(options.as_any())?).map_err(warp_error)?;
-    find::from_json("run", json).map_err(warp_error)
+    let json: serde_json::Value = serde_json::from_str(&json_of(options.as_any())?).map_err(warp_error)?;
+    find::deserialize("run", json).map_err(warp_error)
 }
 
 /// Calls a function of `warp_ssd.notebook` or `warp_ssd.plot` with a value.

@@ -63,7 +63,7 @@ fn array_settings(settings: &Bound<'_, PyAny>) -> PyResult<SettingOverrides> {
 /// Settings of placement feedback from a table.
 fn feedback_settings(settings: &Bound<'_, PyAny>) -> PyResult<feedback::FeedbackSettings> {
     let settings = table("feedback", settings)?;
-    find::deserialize("feedback", settings.into()).map_err(warp_error)
+    find::deserialize("feedback", settings).map_err(warp_error)
 }
 
 #[pymethods]

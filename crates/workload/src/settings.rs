@@ -81,14 +81,11 @@ pub fn multiple_of(unit_bytes: u64, name: &str, bytes: u64, most: u64) -> Result
 /// # Errors
 /// Fails if a setting is unknown or has the wrong type.
 pub fn deserialize<T: DeserializeOwned>(place: &str, value: Value) -> Result<T, WorkloadError> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string();
+    base::read_value(value).map_err(|base::Misfit { path, problem }| {
         let place = match path.as_str() {
-            "." => place.to_string(),
+            "" => place.to_string(),
             path => format!("{place}.{path}"),
         };
-        let problem = error.into_inner().message().trim().replace('\n', ", ");
-        let problem = base::hinted(&problem);
         // "is the text ..., expected a number" continues the place, other messages stand alone.
         match problem.starts_with("is ") {
             true => WorkloadError::setting(place, problem),

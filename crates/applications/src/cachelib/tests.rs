@@ -3,7 +3,7 @@
 mod in_time;
 
 use super::*;
-use crate::testing::measure;
+use crate::testing::{measure, read, reread};
 use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource, ScaledModel};
 
 const GIB: u64 = 1 << 30;
@@ -255,7 +255,7 @@ fn a_trace_goes_through_the_cache() {
 
 #[test]
 fn settings_are_read_and_refused_by_name() {
-    let settings: CachelibSettings = toml::from_str(
+    let settings: CachelibSettings = read(
         r#"
         preset = "twitter12"
         dram_bytes = "1GiB"
@@ -269,8 +269,8 @@ fn settings_are_read_and_refused_by_name() {
     .unwrap();
     assert_eq!(settings.statistics().zipf_alpha, 1.1);
     assert_eq!(settings.statistics().key_bytes, 44);
-    assert_eq!(toml::from_str::<CachelibSettings>(&toml::to_string(&settings).unwrap()).unwrap(), settings);
-    assert!(toml::from_str::<CachelibSettings>("region_size = 1").is_err());
+    assert_eq!(reread(&settings), settings);
+    assert!(read::<CachelibSettings>("region_size = 1").is_err());
     type Change = fn(&mut CachelibSettings);
     let refusals: [(Change, &str); 7] = [
         (|settings| settings.soc_percent = 101.0, "soc_percent = 101"),

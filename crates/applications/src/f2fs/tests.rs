@@ -8,7 +8,7 @@ use super::personality::file_count;
 use super::personality::fileserver::FileSelection;
 use super::*;
 use crate::queue::SteppedModel;
-use crate::testing::scaled_drive;
+use crate::testing::{read, reread, scaled_drive};
 use workload::{IoRequest, RequestOperation, RequestSource, ScaledModel};
 
 const GIB: u64 = 1 << 30;
@@ -401,9 +401,8 @@ fn defaults_fit_any_drive() {
 #[test]
 fn settings_are_read_from_toml_and_written() {
     let text = "personality = \"oltp\"\nhints = \"fs\"\ndiscard = \"always\"\n[oltp]\nfile_bytes = \"1MiB\"\n";
-    let settings: F2fsSettings = toml::from_str(text).unwrap();
+    let settings: F2fsSettings = read(text).unwrap();
     assert_eq!((settings.oltp.file_bytes, settings.hints), (1 << 20, HintPolicy::Fs));
-    let again: F2fsSettings = toml::from_str(&toml::to_string(&settings).unwrap()).unwrap();
-    assert_eq!(again, settings);
-    assert!(toml::from_str::<F2fsSettings>("no_such_setting = 1").is_err());
+    assert_eq!(reread(&settings), settings);
+    assert!(read::<F2fsSettings>("no_such_setting = 1").is_err());
 }

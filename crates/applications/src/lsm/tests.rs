@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::queue::SteppedModel;
-use crate::testing::{MIB, drive, measure, scaled_drive};
+use crate::testing::{MIB, drive, measure, read, reread, scaled_drive};
 use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
 /// A tree of a few levels on a small drive: memtables of 256 entries, a base level of four of them.
@@ -337,9 +337,9 @@ fn impossible_settings_are_refused() {
     refused(|settings| settings.write_bytes = 100, "multiple of 4096");
     refused(|settings| settings.level_multiplier = 1, "from 2 to 1000");
     let text = "mix = \"f\"\ncompaction = \"tiered\"\nplacement = \"rocksdb\"\nmemtable_bytes = \"1MiB\"\n";
-    let settings: LsmSettings = toml::from_str(text).unwrap();
+    let settings: LsmSettings = read(text).unwrap();
     assert_eq!((settings.mix, settings.memtable_bytes), (Mix::F, MIB));
-    assert_eq!(toml::from_str::<LsmSettings>(&toml::to_string(&settings).unwrap()).unwrap(), settings);
+    assert_eq!(reread(&settings), settings);
 }
 
 /// A bulk load gives the same levels as a long run of updates.
@@ -697,7 +697,7 @@ fn impossible_families_are_refused() {
         let text = format!(
             "memtable_bytes = \"256KiB\"\ntable_bytes = \"256KiB\"\nbase_level_bytes = \"1MiB\"\n{settings}\n{families}"
         );
-        let settings: LsmSettings = toml::from_str(&text).expect("settings");
+        let settings: LsmSettings = read(&text).expect("settings");
         settings.source(&drive(64), 0).err().expect("it cannot be").to_string()
     };
     let two = "[families.one]\n[families.two]\n";
@@ -764,6 +764,5 @@ fn impossible_families_are_refused() {
     let many: String = (0..65).map(|number| format!("[families.f{number}]\n")).collect();
     assert_eq!(error("", &many), "the number of families = 65 must be from 0 to 64");
     let settings = hot_and_cold();
-    let again: LsmSettings = toml::from_str(&toml::to_string(&settings).expect("TOML")).expect("settings");
-    assert_eq!(again, settings);
+    assert_eq!(reread(&settings), settings);
 }
