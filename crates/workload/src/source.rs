@@ -73,14 +73,10 @@ pub trait RequestSource: Send {
     /// stays at its end.
     fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError>;
 
-    /// Prepares up to `limit` of the next requests, so that the next calls of
-    /// [`RequestSource::next_batch`] take less time. Requests, measures and errors stay the same. A run
-    /// calls it on a second thread while the device executes requests. Returns false if the source
-    /// prepares nothing.
-    fn prepare(&mut self, limit: usize) -> bool {
-        let _ = limit;
-        false
-    }
+    /// Lets a thread of its own prepare the next requests, from the first call of
+    /// [`RequestSource::next_batch`] on. Requests, measures and errors stay the same. A run calls it
+    /// if a processor is free. A source that prepares nothing ignores it.
+    fn read_ahead(&mut self) {}
 
     /// Names of the source's streams, in the order of [`IoRequest::stream`].
     fn streams(&self) -> Vec<String>;
@@ -161,8 +157,8 @@ impl<S: RequestSource + ?Sized> RequestSource for Box<S> {
         (**self).next_batch(requests, limit)
     }
 
-    fn prepare(&mut self, limit: usize) -> bool {
-        (**self).prepare(limit)
+    fn read_ahead(&mut self) {
+        (**self).read_ahead();
     }
 
     fn streams(&self) -> Vec<String> {

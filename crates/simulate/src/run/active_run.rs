@@ -69,8 +69,9 @@ pub(crate) struct ActiveRun<P> {
     pub(crate) plan: P,
     /// Placement policy of the caller, which overrides the workload.
     pub(super) placer: Option<PolicyPlacer>,
-    /// Use of a second thread during writes. Such a run only takes the longest steps.
-    ahead: SecondThread,
+    /// True if a second thread takes the next requests from the source during writes. Such a run
+    /// only takes the longest steps.
+    takes_ahead: bool,
     pub(super) stage: Stage,
     /// False if a caller stopped the run early.
     pub(super) complete: bool,
@@ -87,15 +88,6 @@ pub(crate) struct ActiveRun<P> {
     pub(crate) pages_named: u64,
     /// Work of the workload already reported to the watch.
     reported: u64,
-}
-
-/// Use of a second thread while the device executes writes.
-enum SecondThread {
-    None,
-    /// Takes the next requests from the source.
-    Takes,
-    /// Lets the source prepare its next requests.
-    Prepares,
 }
 
 pub(super) enum Stage {
@@ -141,7 +133,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         Ok(ActiveRun {
             drive: RunDrive::new(device, &plan),
             placer,
-            ahead: SecondThread::None,
+            takes_ahead: false,
             stage: Stage::Filling(Box::new(Fill::new(&plan)?), workload),
             complete: true,
             filled: FillSummary::default(),
@@ -158,17 +150,16 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         })
     }
 
-    /// Uses spare threads of the pool. They fault in the maps of a large drive. One then takes or
-    /// prepares requests during writes. Virtual time, feedback and policies run on one thread, because
-    /// each step depends on the previous one.
+    /// Uses spare threads. They fault in the maps of a large drive. One then takes requests of a job
+    /// file during writes, or reads a trace ahead. Virtual time, feedback and policies run on one
+    /// thread, because each step depends on the previous one.
     pub(super) fn use_threads(&mut self, threads: usize) {
         let is_of_use = !self.plan.is_timed() && self.feedback.is_none() && self.placer.is_none();
         if let Stage::Filling(_, BuiltWorkload::Untimed(source)) = &mut self.stage
             && threads >= 2
             && is_of_use
-            && source.prepare(0)
         {
-            self.ahead = SecondThread::Prepares;
+            source.read_ahead();
         }
         if threads < 2 || self.plan.layout.logical_pages < LARGE_PAGES_MIN {
             return;
@@ -179,9 +170,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
             self.drive.device.populate();
         }
         // Self-reported measures must not include prefetched requests. Job files report none.
-        if is_of_use && self.plan.cell().workload.jobs().is_some() {
-            self.ahead = SecondThread::Takes;
-        }
+        self.takes_ahead = is_of_use && self.plan.cell().workload.jobs().is_some();
     }
 
     /// Advances by one step. Returns false at the end of the run.
@@ -405,19 +394,15 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         }
         // Larger batches divide better between threads.
         let may_wait = work.written < target && !self.series.is_due(work.written);
-        match self.ahead {
-            SecondThread::Takes if may_wait => {
-                if !work.is_carried_out() {
-                    if self.pages_named >= pages_most {
-                        self.drive.write_out();
-                    }
-                    return Ok(true);
-                }
-                work.write_out_and_take(&mut self.drive)?;
+        if !(self.takes_ahead && may_wait) {
+            self.drive.write_out();
+        } else if work.is_carried_out() {
+            work.write_out_and_take(&mut self.drive)?;
+        } else {
+            if self.pages_named >= pages_most {
+                self.drive.write_out();
             }
-            SecondThread::Prepares if work.is_unprepared() => work.write_out_and_prepare(&mut self.drive),
-            SecondThread::Prepares if may_wait && self.pages_named < pages_most => {}
-            _ => self.drive.write_out(),
+            return Ok(true);
         }
         // Updates occur only at batch ends, so results do not depend on step length.
         if work.executed < batch_end && work.written < target {
@@ -444,7 +429,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         // Self-reported measures must not include prefetched requests. Job files report none.
         let ahead = match (&self.placer, self.plan.cell().workload.jobs()) {
             _ if self.feedback.is_some() => LISTENED_REQUESTS,
-            _ if matches!(self.ahead, SecondThread::Takes) => AHEAD_REQUESTS,
+            _ if self.takes_ahead => AHEAD_REQUESTS,
             (Some(_), Some(_)) => PLACED_REQUESTS,
             _ => BATCH_REQUESTS,
         };

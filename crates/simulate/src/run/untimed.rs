@@ -23,8 +23,6 @@ pub(super) struct UntimedStage {
     pub(super) executed: usize,
     /// Next requests, prefetched by another thread.
     prefetched: Vec<IoRequest>,
-    /// Requests taken since the source last prepared some.
-    unprepared: usize,
     /// Bytes of the executed writes.
     pub(super) written: u64,
     /// Requests taken from this source and from its predecessors.
@@ -50,7 +48,6 @@ impl UntimedStage {
             requests: Vec::with_capacity(BATCH_REQUESTS),
             executed: 0,
             prefetched: Vec::new(),
-            unprepared: 0,
             written: 0,
             taken: 0,
             to_skip: 0,
@@ -126,7 +123,6 @@ impl UntimedStage {
         assert_eq!(came, self.requests.len(), "a source counts what it gives");
         assert!(came <= ahead, "a source gives {came} requests, and {ahead} are wanted");
         self.taken += came as u64;
-        self.unprepared += came;
         let writes = |request: &IoRequest| request.operation == RequestOperation::Write;
         self.since_write = match self.requests.iter().any(writes) {
             true => 0,
@@ -143,17 +139,6 @@ impl UntimedStage {
             return Err(LabError::invalid(&cell.key.to_string(), problem));
         }
         Ok(())
-    }
-
-    /// True if the source has probably used up its prepared requests.
-    pub(super) fn is_unprepared(&self) -> bool {
-        self.unprepared >= AHEAD_REQUESTS
-    }
-
-    /// Executes the drive's writes while the source prepares its next requests.
-    pub(super) fn write_out_and_prepare(&mut self, drive: &mut RunDrive) {
-        self.unprepared = 0;
-        drive.write_out_beside(|| self.source.prepare(AHEAD_REQUESTS));
     }
 
     /// Executes the drive's writes and prefetches the next requests in parallel.

@@ -1,6 +1,8 @@
 //! Replay of a trace as a source of requests.
 
 use std::collections::VecDeque;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::JoinHandle;
 
 use super::mapped::{MappedGroup, MappedTraceCursor, MappedTraceKey, RequestOrigin};
 use super::mapping::{AddressMap, TooManyUnits};
@@ -50,8 +52,44 @@ const LOOKAHEAD: usize = 64;
 /// a batch of small ones.
 const UNITS_AHEAD: u64 = 1 << 20;
 
+/// Requests that a thread reads ahead at a time. One such list waits while the thread reads the next.
+const AHEAD_REQUESTS: usize = 8192;
+
 /// Replays a trace on a drive.
 pub struct TraceSource {
+    /// Reader of the groups, until a thread takes it.
+    reader: Option<Box<GroupReader>>,
+    /// Thread that reads ahead, and the groups that it has read.
+    ahead: Option<(JoinHandle<()>, Receiver<PreparedGroups>)>,
+    /// True if a thread is to read ahead from the first request on.
+    reads_ahead: bool,
+    progress: TraceProgress,
+    endless: bool,
+    /// Groups after the current one, and the index of the next request in them.
+    ready: PreparedGroups,
+    next_ready: usize,
+    /// Remaining requests of the current group.
+    left_of_group: usize,
+    /// Totals up to the current group.
+    current: ReplayCounts,
+    /// Issued requests, and their bytes by operation.
+    requests_issued: u64,
+    bytes_issued: [u64; 3],
+}
+
+/// Groups of requests that follow each other.
+#[derive(Default)]
+struct PreparedGroups {
+    requests: Vec<(IoRequest, Arrival)>,
+    /// Requests of each group, and the totals up to its end.
+    groups: VecDeque<(usize, ReplayCounts)>,
+    /// True if the trace ends behind these groups, and the error that ends it.
+    is_last: bool,
+    failed: Option<WorkloadError>,
+}
+
+/// Reads the records of a trace and maps them in groups.
+struct GroupReader {
     settings: TraceSettings,
     target: WorkloadTarget,
     seed: u64,
@@ -60,31 +98,19 @@ pub struct TraceSource {
     map: AddressMap,
     placement: ReplayPlacement,
     wanted: [bool; 3],
-    endless: bool,
     /// Batch of records with their placement.
     records: Vec<(TraceRecord, Option<PlacementIndex>)>,
     /// Number of mapped records in the batch, and a flag that it is the last one.
     mapped: usize,
     at_end: bool,
     unit_bytes: u64,
-    /// Requests and arrivals of the mapped records, and the index of the next one.
-    ready: Vec<(IoRequest, Arrival)>,
-    next_ready: usize,
-    /// Groups of `ready` after the current one: their requests and the totals up to their end.
-    prepared: VecDeque<(usize, ReplayCounts)>,
-    /// Remaining requests of the current group.
-    left_of_group: usize,
-    /// Error to return after `ready`.
+    /// Error to return after the mapped records.
     failed: Option<WorkloadError>,
     /// Requests of this pass. A trace without requests does not repeat.
     requests_of_pass: u64,
     ended: bool,
-    /// Totals up to the last group that was read, and up to the current one.
+    /// Totals so far.
     read: ReplayCounts,
-    current: ReplayCounts,
-    /// Issued requests, and their bytes by operation.
-    requests_issued: u64,
-    bytes_issued: [u64; 3],
 }
 
 /// Totals of the mapped records.
@@ -136,7 +162,9 @@ impl TraceSettings {
     pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<TraceSource, WorkloadError> {
         self.check(target)?;
         let reader = TraceReader::open(self)?;
-        Ok(TraceSource { origin: RequestOrigin::Undecided, ..TraceSource::new(self, reader, target, seed)? })
+        let mut source = TraceSource::new(self, reader, target, seed)?;
+        source.reader.as_mut().expect("a new source has its reader").origin = RequestOrigin::Undecided;
+        Ok(source)
     }
 
     /// Opens the trace as requests with their recorded times.
@@ -185,7 +213,8 @@ impl TraceSource {
         target: &WorkloadTarget,
         seed: u64,
     ) -> Result<TraceSource, WorkloadError> {
-        Ok(TraceSource {
+        let progress = reader.progress();
+        let groups = GroupReader {
             settings: settings.clone(),
             target: *target,
             seed,
@@ -194,19 +223,24 @@ impl TraceSource {
             map: AddressMap::new(settings, target, seed)?,
             placement: ReplayPlacement::new(settings, target),
             wanted: RequestOperation::ALL.map(|operation| settings.operations.contains(&operation)),
-            endless: target.endless,
             records: Vec::with_capacity(LOOKAHEAD),
             mapped: 0,
             at_end: false,
             unit_bytes: target.unit_bytes(),
-            ready: Vec::new(),
-            next_ready: 0,
-            prepared: VecDeque::new(),
-            left_of_group: 0,
             failed: None,
             requests_of_pass: 0,
             ended: false,
             read: ReplayCounts::default(),
+        };
+        Ok(TraceSource {
+            reader: Some(Box::new(groups)),
+            ahead: None,
+            reads_ahead: false,
+            progress,
+            endless: target.endless,
+            ready: PreparedGroups::default(),
+            next_ready: 0,
+            left_of_group: 0,
             current: ReplayCounts::default(),
             requests_issued: 0,
             bytes_issued: [0; 3],
@@ -215,7 +249,7 @@ impl TraceSource {
 
     /// Progress of reading. Copies stay up to date.
     pub fn progress(&self) -> TraceProgress {
-        self.reader.progress()
+        self.progress.clone()
     }
 
     /// Number of bad lines that were skipped.
@@ -232,7 +266,7 @@ impl TraceSource {
                 break;
             }
             let end = self.next_ready + self.left_of_group.min(limit - issued);
-            for (request, arrival) in &self.ready[self.next_ready..end] {
+            for (request, arrival) in &self.ready.requests[self.next_ready..end] {
                 issue(*request, *arrival);
                 self.bytes_issued[request.operation as usize] += u64::from(request.bytes);
             }
@@ -245,9 +279,92 @@ impl TraceSource {
         Ok(issued)
     }
 
+    /// Makes the next group the current one. Returns false at the end.
+    fn begin_group(&mut self) -> Result<bool, WorkloadError> {
+        while self.ready.groups.is_empty() {
+            assert_eq!(self.next_ready, self.ready.requests.len(), "requests are dropped before they are issued");
+            if let Some(error) = self.ready.failed.take() {
+                return Err(error);
+            }
+            if self.ready.is_last {
+                return Ok(false);
+            }
+            self.next_ready = 0;
+            self.take_groups();
+        }
+        let group = self.ready.groups.pop_front().expect("a group was read");
+        (self.left_of_group, self.current) = group;
+        assert!(
+            self.next_ready + self.left_of_group <= self.ready.requests.len(),
+            "a group has no more requests than are ready"
+        );
+        Ok(true)
+    }
+
+    /// Reads the next group, or takes groups from the thread that reads ahead.
+    fn take_groups(&mut self) {
+        if self.reads_ahead
+            && let Some(reader) = self.reader.take()
+        {
+            let (sender, receiver) = mpsc::sync_channel(1);
+            self.ahead = Some((std::thread::spawn(move || reader.read_to_end(&sender)), receiver));
+        }
+        if let Some(reader) = &mut self.reader {
+            self.ready.requests.clear();
+            reader.read_groups(&mut self.ready, 0);
+            return;
+        }
+        let (_, receiver) = self.ahead.as_ref().expect("a thread has the reader");
+        match receiver.recv() {
+            Ok(groups) => self.ready = groups,
+            Err(_) => {
+                let (thread, _) = self.ahead.take().expect("a thread has the reader");
+                let Err(panic) = thread.join() else { unreachable!("a thread ends behind the last groups") };
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
+impl GroupReader {
+    /// Reads all groups for another thread.
+    fn read_to_end(mut self: Box<Self>, sender: &SyncSender<PreparedGroups>) {
+        loop {
+            let mut groups = PreparedGroups::default();
+            self.read_groups(&mut groups, AHEAD_REQUESTS);
+            let is_last = groups.is_last;
+            // The source that wanted them may be gone.
+            if sender.send(groups).is_err() || is_last {
+                return;
+            }
+        }
+    }
+
+    /// Reads the next groups, until they have enough requests or units. Reads at least one.
+    fn read_groups(&mut self, groups: &mut PreparedGroups, requests_enough: usize) {
+        if matches!(self.origin, RequestOrigin::Undecided) {
+            self.choose_origin();
+        }
+        let units_enough = self.read.units_named + UNITS_AHEAD;
+        loop {
+            let requests_before = groups.requests.len();
+            match self.read_group(&mut groups.requests) {
+                Ok(true) => groups.groups.push_back((groups.requests.len() - requests_before, self.read)),
+                end => {
+                    groups.is_last = true;
+                    groups.failed = end.err();
+                    return;
+                }
+            }
+            if groups.requests.len() >= requests_enough || self.read.units_named >= units_enough {
+                return;
+            }
+        }
+    }
+
     /// Takes the requests from a kept trace, or from the files.
     fn choose_origin(&mut self) {
-        let TraceSource { settings, target, seed, .. } = self;
+        let GroupReader { settings, target, seed, .. } = self;
         let is_numbered = settings.mapping == AddressMapping::Compact;
         self.origin = RequestOrigin::choose(MappedTraceKey::new(settings, target, *seed), |trace| {
             let fits = !is_numbered || trace.touched_units <= settings.numbered_units_max(target);
@@ -255,42 +372,20 @@ impl TraceSource {
         });
     }
 
-    /// Makes the next group the current one. Returns false at the end.
-    fn begin_group(&mut self) -> Result<bool, WorkloadError> {
-        if self.prepared.is_empty() {
-            assert_eq!(self.next_ready, self.ready.len(), "requests are dropped before they are issued");
-            self.ready.clear();
-            self.next_ready = 0;
-            if !self.read_group()? {
-                return Ok(false);
-            }
-        }
-        let group = self.prepared.pop_front().expect("a group was read");
-        (self.left_of_group, self.current) = group;
-        assert!(
-            self.next_ready + self.left_of_group <= self.ready.len(),
-            "a group has no more requests than are ready"
-        );
-        Ok(true)
-    }
-
     /// Reads the requests of the next records as a group, possibly none. Returns false at the end.
-    fn read_group(&mut self) -> Result<bool, WorkloadError> {
-        let ready_before = self.ready.len();
-        if matches!(self.origin, RequestOrigin::Kept(_)) {
-            if self.ended {
-                return Ok(false);
-            }
-            self.read_kept_group();
-        } else if !self.map_group()? {
-            return Ok(false);
+    fn read_group(&mut self, ready: &mut Vec<(IoRequest, Arrival)>) -> Result<bool, WorkloadError> {
+        if !matches!(self.origin, RequestOrigin::Kept(_)) {
+            return self.map_group(ready);
         }
-        self.prepared.push_back((self.ready.len() - ready_before, self.read));
-        Ok(true)
+        if !self.ended {
+            self.read_kept_group(ready);
+            return Ok(true);
+        }
+        Ok(false)
     }
 
-    fn map_group(&mut self) -> Result<bool, WorkloadError> {
-        let (before, ready_before, bad_lines_before) = (self.read, self.ready.len(), self.reader.bad_lines());
+    fn map_group(&mut self, ready: &mut Vec<(IoRequest, Arrival)>) -> Result<bool, WorkloadError> {
+        let (before, ready_before, bad_lines_before) = (self.read, ready.len(), self.reader.bad_lines());
         if self.mapped == self.records.len() {
             if let Some(error) = self.failed.take() {
                 self.ended = true;
@@ -311,8 +406,8 @@ impl TraceSource {
             };
             self.records.iter().for_each(|(record, _)| self.map.prefetch_numbers(record));
         }
-        self.map_records();
-        self.requests_of_pass += (self.ready.len() - ready_before) as u64;
+        self.map_records(ready);
+        self.requests_of_pass += (ready.len() - ready_before) as u64;
         self.read.bad_lines += self.reader.bad_lines() - bad_lines_before;
         self.read.touched_units = self.read.touched_units.max(self.map.touched_units());
         self.read.bytes_read = self.reader.progress().bytes_read();
@@ -344,9 +439,9 @@ impl TraceSource {
         }
     }
 
-    fn read_kept_group(&mut self) {
+    fn read_kept_group(&mut self, ready: &mut Vec<(IoRequest, Arrival)>) {
         let RequestOrigin::Kept(cursor) = &mut self.origin else { unreachable!("that is what it is called for") };
-        let (ready, placement) = (&mut self.ready, &self.placement);
+        let placement = &self.placement;
         let group = cursor.take_group(|record| {
             let Ok(placement) = placement.index(&record) else { unreachable!("no kept trace has a placement column") };
             let TraceRecord { operation, offset_bytes, bytes, .. } = record;
@@ -374,7 +469,7 @@ impl TraceSource {
                 self.origin = RequestOrigin::Kept(MappedTraceCursor::new(trace));
             }
         }
-        let again = self.endless && self.requests_of_pass > 0 && self.reader.rewind();
+        let again = self.target.endless && self.requests_of_pass > 0 && self.reader.rewind();
         self.requests_of_pass = 0;
         self.ended = !again;
     }
@@ -411,7 +506,7 @@ impl TraceSource {
     }
 
     /// Maps the unmapped records to requests, or only some of them if they are large.
-    fn map_records(&mut self) {
+    fn map_records(&mut self, ready: &mut Vec<(IoRequest, Arrival)>) {
         let units_most = self.read.units_named + UNITS_AHEAD;
         for (record, placement) in &self.records[self.mapped..] {
             if self.read.units_named >= units_most {
@@ -423,7 +518,6 @@ impl TraceSource {
                 RequestOperation::Trim => 1,
                 RequestOperation::Read | RequestOperation::Write => u64::from(record.bytes) / self.unit_bytes + 1,
             };
-            let ready = &mut self.ready;
             let mut writer = match &mut self.origin {
                 RequestOrigin::Files(writer) => writer.as_mut(),
                 _ => None,
@@ -511,25 +605,11 @@ fn touched_bytes(settings: &TraceSettings) -> Option<u64> {
 
 impl RequestSource for TraceSource {
     fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
-        if matches!(self.origin, RequestOrigin::Undecided) {
-            self.choose_origin();
-        }
         self.fill(limit, |request, _| requests.push(request))
     }
 
-    fn prepare(&mut self, limit: usize) -> bool {
-        if matches!(self.origin, RequestOrigin::Undecided) {
-            self.choose_origin();
-        }
-        self.ready.drain(..std::mem::take(&mut self.next_ready));
-        let units_most = self.current.units_named + UNITS_AHEAD;
-        let is_failed = |trace: &TraceSource| trace.mapped == trace.records.len() && trace.failed.is_some();
-        while self.ready.len() < limit && self.read.units_named < units_most && !is_failed(self) {
-            if !self.read_group().expect("the next group is no error") {
-                break;
-            }
-        }
-        true
+    fn read_ahead(&mut self) {
+        self.reads_ahead = true;
     }
 
     fn streams(&self) -> Vec<String> {
@@ -569,7 +649,8 @@ impl TimedSource for TraceSource {
         arrivals: &mut Vec<Arrival>,
         limit: usize,
     ) -> Result<usize, WorkloadError> {
-        assert!(!matches!(self.origin, RequestOrigin::Kept(_)), "a kept trace has no times");
+        let reader = self.reader.as_ref().expect("a source with times reads itself");
+        assert!(!matches!(reader.origin, RequestOrigin::Kept(_)), "a kept trace has no times");
         self.fill(limit, |request, arrival| {
             requests.push(request);
             arrivals.push(arrival);
@@ -577,7 +658,7 @@ impl TimedSource for TraceSource {
     }
 
     fn names(&self, most: usize) -> [Vec<String>; 2] {
-        self.reader.parser.names(most)
+        self.reader.as_ref().expect("a source with times reads itself").reader.parser.names(most)
     }
 }
 
