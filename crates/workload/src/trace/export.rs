@@ -27,7 +27,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::replay::{Arrival, TimedSource};
+use super::groups::Arrival;
+use super::replay::TimedSource;
 use crate::{IoRequest, PlacementIndex, RequestOperation, RequestSource, WorkloadError};
 
 /// Version of fio's trace format.

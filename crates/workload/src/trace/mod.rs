@@ -4,7 +4,8 @@
 //! files, spool (streams) -> input (gzip, zstd)
 //!   -> lines   -> iolog | blkparse | cloud | columns | objects -> TraceRecord
 //!   -> records -> blktrace | vscsi | objects                   -> TraceRecord
-//! TraceRecord -> mapping -> (mapped: kept for later passes and runs) -> placement -> IoRequest
+//! TraceRecord -> groups: mapping -> (mapped: kept for later passes and runs) -> placement
+//!   -> replay -> IoRequest
 //! any RequestSource -> export
 //! ```
 //!
@@ -27,6 +28,7 @@ mod columns;
 mod export;
 mod field;
 mod format;
+mod groups;
 mod input;
 mod iolog;
 mod mapped;
@@ -48,10 +50,11 @@ pub use columns::{
     TimeUnit,
 };
 pub use export::{ExportSettings, ExportSource, ExportSummary, IologVersion, export, export_per_placement};
+pub use groups::Arrival;
 pub use input::{ReadOutcome, RecordReader, decompressed};
 pub use mapped::MappedTraces;
 pub use objects::{MooncakeRequest, ObjectRequest};
 pub use reader::{TraceProgress, TraceReader, file_bytes};
 pub use record::{FileIdentity, ProcessIdentity, TraceRecord};
-pub use replay::{Arrival, TimedSource, TraceSource};
+pub use replay::{TimedSource, TraceSource};
 pub use settings::{AddressMapping, LbaRange, PlacementRule, ROOM_BYTES, TraceFormat, TraceSettings};
