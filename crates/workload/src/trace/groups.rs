@@ -157,9 +157,6 @@ impl GroupReader {
 
     /// Reads the next groups, until they have enough requests or units. Reads at least one.
     pub(super) fn read_groups(&mut self, groups: &mut PreparedGroups, requests_enough: usize) {
-        if matches!(self.origin, RequestOrigin::Undecided) {
-            self.choose_origin();
-        }
         let units_enough = self.read.units_named + UNITS_AHEAD;
         loop {
             let requests_before = groups.requests.len();
@@ -177,8 +174,12 @@ impl GroupReader {
         }
     }
 
-    /// Takes the requests from a kept trace, or from the files.
-    fn choose_origin(&mut self) {
+    /// Takes the requests from a kept trace, or from the files, if that is undecided. A kept trace has
+    /// no times, so nobody decides for requests with their times.
+    pub(super) fn decide_origin(&mut self) {
+        if !matches!(self.origin, RequestOrigin::Undecided) {
+            return;
+        }
         let GroupReader { settings, target, seed, .. } = self;
         let is_numbered = settings.mapping == AddressMapping::Compact;
         self.origin = RequestOrigin::choose(MappedTraceKey::new(settings, target, *seed), |trace| {

@@ -206,6 +206,9 @@ impl TraceSource {
 
 impl RequestSource for TraceSource {
     fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
+        if let Some(reader) = &mut self.reader {
+            reader.decide_origin();
+        }
         self.fill(limit, |request, _| requests.push(request))
     }
 
