@@ -154,14 +154,14 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
     /// file during writes, or reads a trace ahead. Virtual time, feedback and policies run on one
     /// thread, because each step depends on the previous one.
     pub(super) fn use_threads(&mut self, threads: usize) {
+        if threads < 2 {
+            return;
+        }
         let is_of_use = !self.plan.is_timed() && self.feedback.is_none() && self.placer.is_none();
-        if let Stage::Filling(_, BuiltWorkload::Untimed(source)) = &mut self.stage
-            && threads >= 2
-            && is_of_use
-        {
+        if is_of_use && let Stage::Filling(_, BuiltWorkload::Untimed(source)) = &mut self.stage {
             source.read_ahead();
         }
-        if threads < 2 || self.plan.layout.logical_pages < LARGE_PAGES_MIN {
+        if self.plan.layout.logical_pages < LARGE_PAGES_MIN {
             return;
         }
         let settings = &self.plan.cell().run;
