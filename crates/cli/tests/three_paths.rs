@@ -41,7 +41,7 @@ use workload::fio::{JobFile, Override, Schedule};
 use workload::{IoRequest, RequestOperation, WorkloadTarget};
 use zerocopy::{FromBytes, IntoBytes};
 
-const CAPACITY_BYTES: u64 = 64 << 20;
+const CAPACITY_BYTES: u64 = 32 << 20;
 const NQN: &str = "nqn.2026-01.test:three-paths";
 /// Size of the host's buffer, the largest request of the job file.
 const BUFFER_BYTES: usize = 128 << 10;
@@ -63,6 +63,10 @@ const SOME: Changes = &[
     ("random", "dataplacement", "none"),
     ("overwrite", "plids", "3"),
 ];
+
+/// Makes the overwriting jobs of the job file as small as the drive.
+const SMALL: Changes =
+    &[("sequential", "io_size", "16m"), ("random", "io_size", "8m"), ("overwrite", "io_size", "12m")];
 
 /// A drive and its commands.
 struct Case {
@@ -116,7 +120,7 @@ impl Case {
             option: option.to_string(),
             value: value.to_string(),
         };
-        let changes: Vec<Override> = self.changes.iter().map(change).collect();
+        let changes: Vec<Override> = SMALL.iter().chain(self.changes).map(change).collect();
         read_jobs("three_paths", &changes).expect("a job file of the project")
     }
 

@@ -177,8 +177,11 @@ fn a_drive_of_another_size_has_reclaim_units_of_such_a_drive() {
 
 #[test]
 fn a_drive_too_large_for_small_mapping_units_has_larger_ones() {
-    let answer =
-        answer(WhatIfQuestion { drive_bytes: Some(30_720_000_000_000), ..WhatIfQuestion::new("three_stream") });
+    let answer = answer(WhatIfQuestion {
+        drive_bytes: Some(30_720_000_000_000),
+        drive_writes: Some(2.0),
+        ..WhatIfQuestion::new("three_stream")
+    });
     let says = |words: &str| answer.notes.iter().any(|note| note.contains(words));
     assert!(says("Its mapping units have 16 KiB instead of 4 KiB"), "{:?}", answer.notes);
     assert!(says("Partial writes of mapping units of 16 KiB cause"), "{:?}", answer.notes);
