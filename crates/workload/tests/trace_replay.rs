@@ -441,6 +441,12 @@ fn requests_read_ahead_are_those_that_come_anyway() {
     let directory = tempfile::tempdir().unwrap();
     let text = random_trace(7, 2_000, 5, 2_000) + "bad line\n" + &random_trace(8, 500, 9, 2_000);
     let file = file_with(directory.path(), "a.csv", &text);
+    let compressed = directory.path().join("a.csv.zst");
+    // Several blocks, so that a thread decompresses ahead.
+    let long = random_trace(7, 30_000, 5, 2_000) + &text;
+    assert!(long.len() > 3 << 18);
+    std::fs::write(&compressed, zstd::encode_all(long.as_bytes(), 1).unwrap()).unwrap();
+    let compressed = TraceSettings { files: vec![compressed], ..file.clone() };
     // Requests with their measures, up to the end or an error.
     let run = |settings: &TraceSettings, target: &WorkloadTarget, reads_ahead: bool| {
         let mut source = settings.source(target, SEED).unwrap();
@@ -449,7 +455,7 @@ fn requests_read_ahead_are_those_that_come_anyway() {
         }
         let (mut seen, mut requests) = (Vec::new(), Vec::new());
         for _ in 0..200 {
-            let came = source.next_batch(&mut requests, 37).map_err(|error| error.to_string());
+            let came = source.next_batch(&mut requests, 200).map_err(|error| error.to_string());
             let is_over = matches!(came, Ok(0) | Err(_));
             seen.push((came, source.measures(), source.share_done(), source.bad_lines()));
             if is_over {
@@ -458,7 +464,7 @@ fn requests_read_ahead_are_those_that_come_anyway() {
         }
         (requests, seen)
     };
-    for skip_bad_lines in [false, true] {
+    for (skip_bad_lines, file) in [(false, &file), (true, &file), (true, &compressed)] {
         for (endless, units) in [(false, 16_384), (true, 16_384), (false, 1_000)] {
             let settings = TraceSettings { mapping: AddressMapping::Compact, skip_bad_lines, ..file.clone() };
             let target = WorkloadTarget { endless, ..drive(units) };

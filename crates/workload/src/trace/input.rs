@@ -4,12 +4,14 @@
 //! gzip and zstd are detected by their first bytes, not by the file's name. Positions are those in
 //! the file on disk, so that they can be compared with its size.
 //!
-//! Memory is one buffer of 256 KiB and the decompressor's window. No other thread reads ahead.
+//! Memory is two buffers of 256 KiB and the decompressor's window, and two further buffers if another
+//! thread decompresses ahead.
 
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver};
 
 use super::spool;
 
@@ -72,9 +74,86 @@ pub(super) struct RawRecord<'a> {
     pub(super) is_cut_off: bool,
 }
 
+/// Bytes of a file, decompressed.
+#[derive(Default)]
+struct Block {
+    bytes: Cursor<Vec<u8>>,
+    /// Bytes of the file that were read for it.
+    file_bytes: u64,
+    /// Error behind the bytes.
+    failed: Option<io::Error>,
+    is_last: bool,
+}
+
+/// A file that is decompressed in blocks. The bytes of a block count as read when it is begun, so
+/// progress does not depend on the thread that decompresses.
+struct BlockStream {
+    source: BlockSource,
+    block: Block,
+    bytes_read: Arc<AtomicU64>,
+}
+
+enum BlockSource {
+    /// This thread reads the blocks. `counted` counts bytes that are read from the file.
+    Here { stream: Box<dyn Read + Send>, counted: Arc<AtomicU64> },
+    /// Another thread reads ahead.
+    Ahead(Receiver<Block>),
+}
+
+impl Block {
+    fn read(stream: &mut dyn Read, counted: &AtomicU64) -> Block {
+        let mut bytes = Vec::with_capacity(BUFFER_BYTES);
+        let failed = stream.take(BUFFER_BYTES as u64).read_to_end(&mut bytes).err();
+        let is_last = bytes.len() < BUFFER_BYTES;
+        Block { bytes: Cursor::new(bytes), file_bytes: counted.swap(0, Ordering::Relaxed), failed, is_last }
+    }
+}
+
+impl BlockStream {
+    /// Reads the remaining blocks on another thread.
+    fn read_ahead(&mut self) -> io::Result<()> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let here = std::mem::replace(&mut self.source, BlockSource::Ahead(receiver));
+        let BlockSource::Here { mut stream, counted } = here else { unreachable!("one thread is enough") };
+        super::start_thread(move || {
+            loop {
+                let block = Block::read(&mut stream, &counted);
+                let is_last = block.is_last;
+                // The reader may be gone.
+                if sender.send(block).is_err() || is_last {
+                    return;
+                }
+            }
+        })?;
+        Ok(())
+    }
+}
+
+impl Read for BlockStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.block.bytes.position() == self.block.bytes.get_ref().len() as u64 {
+            if let Some(error) = self.block.failed.take() {
+                return Err(error);
+            }
+            if self.block.is_last {
+                return Ok(0);
+            }
+            self.block = match &mut self.source {
+                BlockSource::Here { stream, counted } => Block::read(stream, counted),
+                BlockSource::Ahead(blocks) => {
+                    blocks.recv().unwrap_or_else(|_| panic!("the thread that decompresses panicked"))
+                }
+            };
+            self.bytes_read.fetch_add(self.block.file_bytes, Ordering::Relaxed);
+        }
+        self.block.bytes.read(buffer)
+    }
+}
+
 /// The lines or records of one file.
 pub struct RecordReader {
-    stream: Box<dyn Read + Send>,
+    stream: BlockStream,
+    is_compressed: bool,
     buffer: Box<[u8]>,
     /// Range of the bytes that are read and not yet returned.
     start: usize,
@@ -96,9 +175,12 @@ impl RecordReader {
 
     /// Reads lines of any stream.
     pub fn new(stream: impl Read + Send + 'static, bytes_read: Arc<AtomicU64>) -> io::Result<RecordReader> {
-        let counted = ByteCounter { stream, bytes: bytes_read };
+        let counted = Arc::<AtomicU64>::default();
+        let (stream, is_compressed) = decompressor(ByteCounter { stream, bytes: Arc::clone(&counted) })?;
+        let source = BlockSource::Here { stream, counted };
         let mut lines = RecordReader {
-            stream: decompressed(counted)?,
+            stream: BlockStream { source, block: Block::default(), bytes_read },
+            is_compressed,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,
@@ -111,6 +193,17 @@ impl RecordReader {
             return Err(bad_stream("a tar archive. Unpack it first"));
         }
         Ok(lines)
+    }
+
+    /// Decompresses the rest of a compressed file on another thread.
+    ///
+    /// # Errors
+    /// Fails if the system refuses a thread. The rest is then lost.
+    pub(super) fn decompress_ahead(&mut self) -> io::Result<()> {
+        match self.is_compressed && !self.ended {
+            true => self.stream.read_ahead(),
+            false => Ok(()),
+        }
     }
 
     /// Number of the last returned line or record, from 1.
@@ -250,7 +343,6 @@ impl RecordReader {
                     break;
                 }
                 Ok(bytes) => self.end += bytes,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
@@ -262,15 +354,20 @@ impl RecordReader {
 ///
 /// # Errors
 /// Fails if the stream cannot be read or its compression is not supported.
-pub fn decompressed(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+pub fn decompressed(stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    Ok(decompressor(stream)?.0)
+}
+
+/// Like [`decompressed`], and returns true if the stream is compressed.
+fn decompressor(mut stream: impl Read + Send + 'static) -> io::Result<(Box<dyn Read + Send>, bool)> {
     let mut head = Vec::new();
     stream.by_ref().take(MAGIC_BYTES).read_to_end(&mut head)?;
     let compression = MAGICS.iter().find(|(magic, _)| head.starts_with(magic));
     let whole = Cursor::new(head).chain(stream);
     Ok(match compression {
-        None => Box::new(whole),
-        Some((_, Compression::Gzip)) => Box::new(flate2::read::MultiGzDecoder::new(whole)),
-        Some((_, Compression::Zstd)) => Box::new(zstd::stream::read::Decoder::new(whole)?),
+        None => (Box::new(whole), false),
+        Some((_, Compression::Gzip)) => (Box::new(flate2::read::MultiGzDecoder::new(whole)), true),
+        Some((_, Compression::Zstd)) => (Box::new(zstd::stream::read::Decoder::new(whole)?), true),
         Some((_, Compression::Unknown(name))) => {
             return Err(bad_stream(&format!("compressed with {name}. Only gzip and zstd are supported")));
         }

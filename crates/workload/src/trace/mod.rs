@@ -19,6 +19,9 @@
 //! requests. Requests come in the trace's order, and the caller decides their times. File systems
 //! and volume managers below the recorder are not modelled.
 
+use std::io;
+use std::thread::{self, JoinHandle};
+
 mod blkparse;
 mod blktrace;
 mod bytes;
@@ -58,3 +61,11 @@ pub use reader::{TraceProgress, TraceReader, file_bytes};
 pub use record::{FileIdentity, ProcessIdentity, TraceRecord};
 pub use replay::{TimedSource, TraceSource};
 pub use settings::{AddressMapping, LbaRange, PlacementRule, ROOM_BYTES, TraceFormat, TraceSettings};
+
+/// Starts a thread that reads ahead.
+fn start_thread(work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name("trace".to_string()).spawn(work).map_err(|error| {
+        let problem = format!("the system refuses a thread that reads ahead ({error}). Allow more with ulimit -u");
+        io::Error::new(error.kind(), problem)
+    })
+}

@@ -41,6 +41,8 @@ pub struct TraceReader {
     pub(super) obeys_times: bool,
     /// True if the next record is the first of its file.
     begins_file: bool,
+    /// True if another thread decompresses the files.
+    decompresses_ahead: bool,
 }
 
 /// Progress of reading a trace. All copies show the same progress.
@@ -192,6 +194,7 @@ impl TraceReader {
             clock: TraceClock::default(),
             obeys_times: false,
             begins_file: false,
+            decompresses_ahead: false,
         })
     }
 
@@ -313,6 +316,16 @@ impl TraceReader {
         true
     }
 
+    /// Decompresses this file and those after it on another thread.
+    ///
+    /// # Errors
+    /// Fails if the system refuses a thread.
+    pub(super) fn decompress_ahead(&mut self) -> Result<(), WorkloadError> {
+        self.decompresses_ahead = true;
+        let started = self.lines.as_mut().map_or(Ok(()), RecordReader::decompress_ahead);
+        started.map_err(|error| failed(Path::new(&self.name), error))
+    }
+
     /// Sets the progress of reading, for records that come from elsewhere.
     pub(super) fn set_bytes_read(&self, bytes: u64) {
         self.progress.bytes_read.store(bytes, Ordering::Relaxed);
@@ -336,7 +349,13 @@ impl TraceReader {
         assert!(self.lines.is_none(), "{} is open when the next file is opened", self.name);
         self.next_file += 1;
         self.name = spool::display_name(&files[0]);
-        match open_files(files, &self.progress.bytes_read) {
+        let opened = open_files(files, &self.progress.bytes_read).and_then(|mut lines| {
+            if self.decompresses_ahead {
+                lines.decompress_ahead()?;
+            }
+            Ok(lines)
+        });
+        match opened {
             Ok(lines) => self.lines = Some(lines),
             Err(error) => {
                 let error = failed(&files[0], error);

@@ -185,7 +185,14 @@ impl TraceSource {
             && let Some(reader) = self.reader.take()
         {
             let (sender, receiver) = mpsc::sync_channel(1);
-            self.ahead = Some((std::thread::spawn(move || reader.read_to_end(&sender)), receiver));
+            match super::start_thread(move || reader.read_to_end(&sender)) {
+                Ok(thread) => self.ahead = Some((thread, receiver)),
+                Err(source) => {
+                    let failed = Some(WorkloadError::Io { file: "the trace".to_string(), source });
+                    self.ready = PreparedGroups { is_last: true, failed, ..PreparedGroups::default() };
+                    return;
+                }
+            }
         }
         if let Some(reader) = &mut self.reader {
             self.ready.requests.clear();
