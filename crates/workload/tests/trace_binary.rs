@@ -5,9 +5,9 @@ mod support;
 use std::io::Cursor;
 
 use workload::trace::{
-    FileIdentity, PlacementRule, ProcessIdentity, TraceFormat, TraceReader, TraceRecord, TraceSettings,
+    AddressMapping, FileIdentity, PlacementRule, ProcessIdentity, TraceFormat, TraceReader, TraceRecord, TraceSettings,
 };
-use workload::{RequestOperation, WorkloadError};
+use workload::{RequestOperation, WorkloadError, WorkloadTarget};
 
 use RequestOperation::{Read, Trim, Write as W};
 
@@ -149,8 +149,14 @@ fn files_of_processors_are_merged_by_time() {
     };
     assert_eq!(times(&["a.blktrace.0"]), [10, 20, 30, 40, 50, 60]);
     assert_eq!(times(&["a.blktrace.0", "a.blktrace.1", "b.blktrace.0"]), [10, 20, 30, 40, 50, 60, 5]);
+    let of_file = |name: &str| TraceSettings { files: vec![path(name)], ..TraceSettings::default() };
+    let memory_bytes = |name: &str| {
+        let settings = TraceSettings { mapping: AddressMapping::Modulo, ..of_file(name) };
+        settings.memory_bytes(&WorkloadTarget::default())
+    };
+    assert_eq!(memory_bytes("a.blktrace.0") - memory_bytes("b.blktrace.0"), 2 * (512 << 10), "two further files");
     std::fs::write(path("a.blktrace.1"), [at(20), vec![0; 60]].concat()).unwrap();
-    let settings = TraceSettings { files: vec![path("a.blktrace.0")], ..TraceSettings::default() };
+    let settings = of_file("a.blktrace.0");
     let error = settings.reader().err().unwrap().to_string();
     assert!(error.contains("a.blktrace.1, the event is not"), "{error}");
 }

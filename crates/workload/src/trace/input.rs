@@ -105,6 +105,7 @@ impl Block {
         let mut bytes = Vec::with_capacity(BUFFER_BYTES);
         let failed = stream.take(BUFFER_BYTES as u64).read_to_end(&mut bytes).err();
         let is_last = bytes.len() < BUFFER_BYTES;
+        assert!(is_last || failed.is_none(), "an error comes before the end of a block");
         Block { bytes: Cursor::new(bytes), file_bytes: counted.swap(0, Ordering::Relaxed), failed, is_last }
     }
 }

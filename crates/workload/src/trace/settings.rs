@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::blkparse::BlkparseAction;
+use super::blktrace;
 use super::column_list::ColumnList;
 use super::columns::ColumnSettings;
+use super::input::BUFFER_BYTES;
 use super::record::{FileIdentity, ProcessIdentity};
 use super::spool;
 use crate::{PlacementIndex, RequestOperation, WorkloadError, WorkloadTarget};
 
-/// Bytes of the reader with its buffers.
+/// Bytes of the reader, and the two buffers of each further file that is read at the same time.
 const READER_BYTES: u64 = 8 << 20;
+const FURTHER_FILE_BYTES: u64 = 2 * BUFFER_BYTES as u64;
 /// The largest drive that a trace can be laid out on. It holds any trace, and only touched units
 /// take memory.
 pub const ROOM_BYTES: u64 = (u32::MAX as u64 - 1) * 4096;
@@ -188,7 +191,8 @@ impl TraceSettings {
                 units * NUMBER_BYTES + records.min(units) * PIECE_BYTES
             }
         };
-        READER_BYTES + bytes
+        let files = self.files.iter().map(|file| blktrace::files_of(file).len() as u64).max().unwrap_or(0);
+        READER_BYTES + files.saturating_sub(1) * FURTHER_FILE_BYTES + bytes
     }
 
     /// Maximum units that `mapping = "compact"` numbers. The limits are the drive's units and the
