@@ -27,7 +27,7 @@ const SMALL_UNITS: [&str; 13] = [
     "--precondition",
     "1",
     "--drive-writes",
-    "0.5",
+    "0.2",
     "--untimed",
     "--set",
     "geometry.channels=1",
