@@ -144,16 +144,15 @@ impl GroupReader {
 
     /// Reads all groups for another thread.
     pub(super) fn read_to_end(mut self: Box<Self>, sender: &SyncSender<PreparedGroups>) {
-        let is_kept = matches!(self.origin, RequestOrigin::Kept(_));
-        let failed = if is_kept { None } else { self.reader.decompress_ahead().err() };
-        let mut groups = PreparedGroups { is_last: failed.is_some(), failed, ..PreparedGroups::default() };
+        if !matches!(self.origin, RequestOrigin::Kept(_)) && self.failed.is_none() {
+            self.failed = self.reader.decompress_ahead().err();
+        }
         loop {
-            if !groups.is_last {
-                self.read_groups(&mut groups, AHEAD_REQUESTS);
-            }
+            let mut groups = PreparedGroups::default();
+            self.read_groups(&mut groups, AHEAD_REQUESTS);
             let is_last = groups.is_last;
             // The source that wanted them may be gone.
-            if sender.send(std::mem::take(&mut groups)).is_err() || is_last {
+            if sender.send(groups).is_err() || is_last {
                 return;
             }
         }

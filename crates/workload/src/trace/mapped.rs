@@ -20,7 +20,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use base::FileState;
 
-use super::blktrace;
 use super::record::{NAMES_MAX, TraceRecord};
 use super::settings::{AddressMapping, PlacementRule, TraceSettings};
 use super::spool;
@@ -163,7 +162,7 @@ impl MappedTraceKey {
             true => Some(None),
             false => FileState::read(&file).ok().map(Some),
         };
-        let files = settings.files.iter().flat_map(|file| blktrace::files_of(file)).map(state);
+        let files = settings.file_groups().into_iter().flatten().map(state);
         let is_sampled = target.scaled_model.is_some_and(|model| !model.keep_requests);
         // Numbers of units are the same on every drive that holds them.
         let is_numbered = settings.mapping == AddressMapping::Compact && target.scaled_model.is_none();

@@ -113,18 +113,10 @@ impl TraceReader {
         let Some(first) = settings.files.first() else {
             return Err(WorkloadError::setting("files = []", "names no file. Name at least one file of the trace"));
         };
-        let mut files: Vec<Vec<PathBuf>> = Vec::new();
+        let files = settings.file_groups();
         let mut bytes_total = 0;
-        for file in &settings.files {
-            let together = blktrace::files_of(file);
-            // The user may name the file of each processor or only one of them.
-            if together.len() > 1 && files.contains(&together) {
-                continue;
-            }
-            for file in &together {
-                bytes_total += file_bytes(file).map_err(|error| failed(file, error))?;
-            }
-            files.push(together);
+        for file in files.iter().flatten() {
+            bytes_total += file_bytes(file).map_err(|error| failed(file, error))?;
         }
         let progress = TraceProgress { bytes_read: Arc::default(), bytes_total };
         let lines = open_files(&files[0], &progress.bytes_read).map_err(|error| failed(first, error))?;

@@ -191,7 +191,7 @@ impl TraceSettings {
                 units * NUMBER_BYTES + records.min(units) * PIECE_BYTES
             }
         };
-        let files = self.files.iter().map(|file| blktrace::files_of(file).len() as u64).max().unwrap_or(0);
+        let files = self.file_groups().iter().map(Vec::len).max().unwrap_or(0) as u64;
         READER_BYTES + files.saturating_sub(1) * FURTHER_FILE_BYTES + bytes
     }
 
@@ -202,6 +202,19 @@ impl TraceSettings {
         const UNITS_MIN: u64 = 1 << 20;
         let of_file = self.file_bytes().saturating_mul(UNITS_PER_BYTE[usize::from(self.is_compressed())]);
         touchable_units(target).min(of_file.max(UNITS_MIN))
+    }
+
+    /// Files of the trace, in order. Each element lists files that are read side by side.
+    pub(super) fn file_groups(&self) -> Vec<Vec<PathBuf>> {
+        let mut groups = Vec::new();
+        for file in &self.files {
+            let together = blktrace::files_of(file);
+            // The user may name the file of each processor or only one of them.
+            if together.len() == 1 || !groups.contains(&together) {
+                groups.push(together);
+            }
+        }
+        groups
     }
 
     /// Bytes of all files as stored, or received from a stream. Unreadable files count as 0 and are
