@@ -150,11 +150,15 @@ fn files_of_processors_are_merged_by_time() {
     assert_eq!(times(&["a.blktrace.0"]), [10, 20, 30, 40, 50, 60]);
     assert_eq!(times(&["a.blktrace.0", "a.blktrace.1", "b.blktrace.0"]), [10, 20, 30, 40, 50, 60, 5]);
     let of_file = |name: &str| TraceSettings { files: vec![path(name)], ..TraceSettings::default() };
-    let memory_bytes = |name: &str| {
-        let settings = TraceSettings { mapping: AddressMapping::Modulo, ..of_file(name) };
+    let memory_bytes = |mapping: AddressMapping, name: &str| {
+        let settings = TraceSettings { mapping, ..of_file(name) };
         settings.memory_bytes(&WorkloadTarget::default())
     };
-    assert_eq!(memory_bytes("a.blktrace.0") - memory_bytes("b.blktrace.0"), 2 * (512 << 10), "two further files");
+    let [three_files, one_file] =
+        ["a.blktrace.0", "b.blktrace.0"].map(|name| memory_bytes(AddressMapping::Modulo, name));
+    assert_eq!(three_files - one_file, 2 * (512 << 10), "two further files");
+    let of_named = [0, 1, 2].map(|file| memory_bytes(AddressMapping::Compact, &format!("a.blktrace.{file}")));
+    assert_eq!(of_named, [of_named[0]; 3], "the records of all files count, whichever is named");
     std::fs::write(path("a.blktrace.1"), [at(20), vec![0; 60]].concat()).unwrap();
     let settings = of_file("a.blktrace.0");
     let error = settings.reader().err().unwrap().to_string();

@@ -224,7 +224,7 @@ impl TraceSettings {
             true => spool::open(file).and_then(|stream| stream.length()).unwrap_or(0),
             false => std::fs::metadata(file).map_or(0, |found| found.len()),
         };
-        self.files.iter().map(bytes).sum()
+        self.file_groups().iter().flatten().map(bytes).sum()
     }
 
     fn is_compressed(&self) -> bool {
