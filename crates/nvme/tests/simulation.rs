@@ -1,9 +1,9 @@
 //! Checks that every completion is right. A seeded swarm of hosts runs random commands, resets,
 //! aborts, lost connections and failing storage against a model of the standard.
 //!
-//! Environment variables are `WARP_SWARM_SECONDS` (budget), `WARP_SWARM_SEED` (first case) and
-//! `WARP_SWARM_CASES` (most cases). A failure prints a command line that repeats it, and the
-//! shortest list of operations found that causes it.
+//! Without settings the cases are the same everywhere. `WARP_SWARM_SECONDS` runs as many as fit in a
+//! time, `WARP_SWARM_SEED` sets the first case and `WARP_SWARM_CASES` the maximum number. A failure
+//! prints a command line that repeats it, and the shortest list of operations found that causes it.
 
 // A failure carries the whole case for shrinking and printing, and happens only once.
 #![allow(clippy::result_large_err)]
@@ -23,12 +23,10 @@ use simulation::model::status;
 use simulation::operation::{self, Operation};
 use simulation::run::{Coverage, Run};
 
-const SECONDS_DEFAULT: u64 = 20;
+/// A run of at least this many cases must cover all required events.
+const CASES_DEFAULT: u64 = 400;
 /// Most operations of a case. Many short cases find more than few long ones.
 const OPERATIONS_MAX: u64 = 1_500;
-/// A run of at least this many cases must cover all required events. A slow machine reaches the
-/// number in the default time too.
-const CASES_DEMANDING: u64 = 400;
 /// Most threads that run cases. Each needs a drive and the memory of its hosts.
 const THREADS_MAX: usize = 8;
 /// Most time for shrinking a failure.
@@ -152,7 +150,7 @@ fn environment(name: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{name} = {value}: must be a whole number")))
 }
 
-/// Commands that must have succeeded in a run of [`CASES_DEMANDING`] cases, or the swarm tests less
+/// Commands that must have succeeded in a run of [`CASES_DEFAULT`] cases, or the swarm tests less
 /// than claimed. Commands with a structure, log page or feature are added separately.
 const COMMANDS: &[&str] = &[
     "Abort",
@@ -218,7 +216,7 @@ const FEATURES: &[&str] = &[
     "subsystem reset",
 ];
 
-/// All coverage that a run of [`CASES_DEMANDING`] cases must have.
+/// All coverage that a run of [`CASES_DEFAULT`] cases must have.
 fn required() -> Vec<String> {
     let mut all: Vec<String> = COMMANDS.iter().map(|name| format!("{name} ok")).collect();
     all.extend(FEATURES.iter().map(|what| what.to_string()));
@@ -236,15 +234,17 @@ fn required() -> Vec<String> {
 #[test]
 fn swarm() {
     keep_panics_quiet();
-    let budget = Duration::from_secs(environment("WARP_SWARM_SECONDS").unwrap_or(SECONDS_DEFAULT));
+    let budget = environment("WARP_SWARM_SECONDS").map(Duration::from_secs);
     let first = environment("WARP_SWARM_SEED").unwrap_or(1);
-    let most = environment("WARP_SWARM_CASES").unwrap_or(u64::MAX);
+    let most = environment("WARP_SWARM_CASES").unwrap_or(if budget.is_some() { u64::MAX } else { CASES_DEFAULT });
     let start = Instant::now();
     let next = AtomicU64::new(0);
     let done = Mutex::new((Coverage::default(), 0));
     let found = Mutex::new(None);
     let work = || {
-        while start.elapsed() < budget && found.lock().expect("nothing panics with it").is_none() {
+        while budget.is_none_or(|budget| start.elapsed() < budget)
+            && found.lock().expect("nothing panics with it").is_none()
+        {
             let case = next.fetch_add(1, Ordering::Relaxed);
             if case >= most {
                 return;
@@ -281,7 +281,7 @@ fn swarm() {
         cases as f64 / seconds,
         coverage.get("operations") as f64 / seconds
     );
-    if cases >= CASES_DEMANDING {
+    if cases >= CASES_DEFAULT {
         let missing: Vec<String> = required().into_iter().filter(|what| coverage.get(what) == 0).collect();
         assert!(missing.is_empty(), "in {cases} cases this never happened: {missing:?}");
     }
