@@ -42,16 +42,3 @@ layout! {
         __(5): u8,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use zerocopy::IntoBytes;
-
-    #[test]
-    fn data_placement_is_bit_2() {
-        let mut parameters = IdentifyDirectiveParameters::default();
-        parameters.enabled.types = DirectiveTypes::new().with_id(true).with_dpd(true);
-        assert_eq!(parameters.as_bytes()[32], 0x05);
-    }
-}

@@ -162,25 +162,3 @@ layout! {
         __(5): u8,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use zerocopy::IntoBytes;
-
-    #[test]
-    fn connect_bytes() {
-        let mut connect = ConnectCommand {
-            opcode: OPCODE,
-            fctype: FabricsCommandType::Connect.code(),
-            cattr: ConnectAttributes::new().with_dissqfc(true),
-            ..ConnectCommand::default()
-        };
-        connect.sqsize.set(31);
-        connect.kato.set(5000);
-        let bytes = connect.as_bytes();
-        assert_eq!(bytes[40..52], [0, 0, 0, 0, 31, 0, 4, 0, 0x88, 0x13, 0, 0]);
-        assert_eq!(FabricsCommandType::from_u8(bytes[4]), Some(FabricsCommandType::Connect));
-        assert_eq!(AuthenticationRequirements::new().with_atr(true).into_bits().get(), 2);
-    }
-}

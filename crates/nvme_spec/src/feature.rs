@@ -192,19 +192,3 @@ layout! {
         PermanentWriteProtect = 3 => "Permanent Write Protect",
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words() {
-        assert_eq!(NumberOfQueues::new().with_nsq(7).with_ncq(3).into_bits(), 0x0003_0007);
-        assert_eq!(TemperatureThreshold::from_bits(0x0010_0157).thsel(), 1);
-        assert_eq!(ErrorRecovery::new().with_dulbe(true).into_bits(), 0x0001_0000);
-        assert_eq!(AsyncEventConfiguration::new().with_dlpcn(true).into_bits(), 1 << 31);
-        assert_eq!(AsyncEventConfiguration::new().with_ansan(true).into_bits(), 1 << 19);
-        assert_eq!(AsyncEventConfiguration::new().with_nan(true).with_fan(true).into_bits(), 0x300);
-        assert_eq!(FeatureId::from_u8(0x1d), Some(FeatureId::FlexibleDataPlacement));
-    }
-}

@@ -639,34 +639,3 @@ layout! {
         _reserved768 @ 768: [u8; 3328],
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use zerocopy::IntoBytes;
-
-    #[test]
-    fn attributes_that_fdp_needs() {
-        let id = IdentifyController {
-            ctratt: Ctratt::new().with_egs(true).with_fdps(true),
-            oacs: Oacs::new().with_nms(true).with_dirs(true).with_dbcs(true),
-            endgidmax: U16::new(1),
-            ..IdentifyController::default()
-        };
-        let bytes = id.as_bytes();
-        assert_eq!(bytes[96..100], [0x10, 0, 0x08, 0]);
-        assert_eq!(bytes[256..258], [0x28, 0x01]);
-        assert_eq!(bytes[340..342], [1, 0]);
-    }
-
-    #[test]
-    fn single_bits() {
-        assert_eq!(Sgls::new().with_sgls(1).with_offset(true).into_bits().get(), 1 << 20 | 1);
-        assert_eq!(Sgls::new().with_transport_data_block(true).into_bits().get(), 1 << 21);
-        assert_eq!(Oncs::new().with_nszs(true).into_bits().get(), 1 << 12);
-        assert_eq!(Oaes::new().with_dlpcn(true).with_nsan(true).into_bits().get(), 0x8000_0100);
-        assert_eq!(Sanicap::new().with_nodmmas(2).into_bits().get(), 2 << 30);
-        assert_eq!(EntrySize::new().with_min(6).with_max(6).into_bits(), 0x66);
-        assert_eq!(ExtendedLbaFormat::new().with_pif(2).into_bits().get(), 2 << 7);
-    }
-}

@@ -290,25 +290,3 @@ layout! {
         __(6): u8,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use zerocopy::IntoBytes;
-
-    #[test]
-    fn effects_bits() {
-        let write = CommandEffects::new().with_csupp(true).with_lbcc(true).with_csp(SCOPE_NAMESPACE);
-        assert_eq!(write.into_bits().get(), 0x0010_0003);
-        assert_eq!(CommandEffects::new().with_cse(1).with_uss(true).into_bits().get(), 1 << 16 | 1 << 19);
-        let fdp = FidSupportedAndEffects::new().with_fsupp(true).with_fsp(SCOPE_ENDURANCE_GROUP);
-        assert_eq!(fdp.into_bits().get(), 0x0080_0001);
-        let lid = LidSupportedAndEffects::new().with_lsupp(true).with_lidspf(2);
-        assert_eq!(lid.as_bytes(), [1, 0, 2, 0]);
-    }
-
-    #[test]
-    fn sanitize_bits() {
-        assert_eq!(SanitizeStatus::new().with_sos(1).with_gde(true).into_bits().get(), 0x101);
-    }
-}

@@ -178,24 +178,3 @@ layout! {
         pn: u8 => "Port Number.",
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use zerocopy::IntoBytes;
-
-    #[test]
-    fn capability_bytes() {
-        let msix = MsixCapability {
-            cap_id: CAP_ID_MSIX,
-            next: 0,
-            mxc: MsixControl::new().with_ts(31).with_mxe(true),
-            mtab: MsixLocation::new().with_bir(0).with_offset8(0x2000 / 8),
-            mpba: MsixLocation::new().with_bir(0).with_offset8(0x3000 / 8),
-        };
-        assert_eq!(msix.as_bytes(), [0x11, 0, 31, 0x80, 0, 0x20, 0, 0, 0, 0x30, 0, 0]);
-        assert_eq!(PxDeviceCap::new().with_flrc(true).into_bits().get(), 1 << 28);
-        assert_eq!(PxDeviceCap::new().with_rer(true).into_bits().get(), 1 << 15);
-        assert_eq!(PxDeviceControl::new().with_iflr(true).into_bits().get(), 1 << 15);
-    }
-}

@@ -155,33 +155,3 @@ layout! {
         __(4): u8,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn configuration_as_linux_writes_it() {
-        let cc = Cc::from_bits(0x0046_0061);
-        assert!(cc.en());
-        assert_eq!((cc.css(), cc.mps(), cc.ams(), cc.shn()), (CC_CSS_ALL, 0, 0, SHN_NONE));
-        assert_eq!((cc.iosqes(), cc.iocqes()), (6, 4));
-        let built = Cc::new().with_en(true).with_css(CC_CSS_ALL).with_iosqes(6).with_iocqes(4);
-        assert_eq!(built.into_bits(), 0x0046_0061);
-    }
-
-    #[test]
-    fn capabilities_bits() {
-        assert_eq!(Cap::new().with_css(CSS_IOCS).into_bits(), 1 << 43);
-        assert_eq!(Cap::new().with_css(CSS_NVM).into_bits(), 1 << 37);
-        assert_eq!(Cap::new().with_crms(CRMS_CRWMS).into_bits(), 1 << 59);
-        assert_eq!(Cap::new().with_mpsmin(1).into_bits(), 1 << 48);
-        assert_eq!(Cap::new().with_mqes(1023).with_cqr(true).with_to(15).into_bits(), 0x0f01_03ff);
-    }
-
-    #[test]
-    fn version_and_queue_attributes() {
-        assert_eq!((Vs::V2_1.mjr(), Vs::V2_1.mnr(), Vs::V2_1.ter()), (2, 1, 0));
-        assert_eq!(Aqa::new().with_asqs(31).with_acqs(63).into_bits(), 0x003f_001f);
-    }
-}

@@ -275,33 +275,3 @@ impl Status {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn display_has_words_and_numbers() {
-        assert_eq!(Status::INVALID_FIELD.to_string(), "Invalid Field in Command (SCT 0h, SC 02h)");
-        assert_eq!(Status::FDP_DISABLED.to_string(), "FDP Disabled (SCT 0h, SC 29h)");
-        assert_eq!(Status::new(1, 0x29), Status::IOCS_NOT_SUPPORTED);
-        assert_eq!(Status::new(2, 0xc1).name(), "Vendor Specific");
-        assert_eq!(Status::new(0, 0x7f).name(), "Reserved");
-    }
-
-    #[test]
-    fn fabrics_reuse_the_numbers() {
-        assert_eq!(Status::CONFLICTING_ATTRIBUTES, Status::CONNECT_INCOMPATIBLE_FORMAT);
-        assert_eq!(Status::CONNECT_INVALID_PARAMETERS.name_for_fabrics(), "Connect Invalid Parameters");
-        assert_eq!(Status::CONNECT_INVALID_PARAMETERS.name(), "Attempted Write to Read Only Range");
-        assert_eq!(Status::INVALID_LOG_PAGE.name_for_fabrics(), "Invalid Log Page");
-    }
-
-    #[test]
-    fn packs_and_unpacks() {
-        let status = Status::from_u16(0xfa81);
-        assert_eq!((status.sct(), status.sc()), (2, 0x81));
-        assert_eq!(status, Status::UNRECOVERED_READ_ERROR);
-        assert!(Status::default().is_success());
-    }
-}

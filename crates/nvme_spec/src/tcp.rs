@@ -164,26 +164,3 @@ layout! {
         _reserved20 @ 20: [u8; 4],
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use zerocopy::IntoBytes;
-
-    #[test]
-    fn header_lengths_are_the_structures_sizes() {
-        assert_eq!(usize::from(PduType::IcReq.header_length()), size_of::<IcReq>());
-        assert_eq!(usize::from(PduType::CapsuleCmd.header_length()), size_of::<CapsuleCmd>());
-        assert_eq!(usize::from(PduType::CapsuleResp.header_length()), size_of::<CapsuleResp>());
-        assert_eq!(usize::from(PduType::R2t.header_length()), size_of::<R2t>());
-        assert_eq!(usize::from(PduType::C2hTermReq.header_length()), size_of::<TermReq>());
-    }
-
-    #[test]
-    fn data_header_bytes() {
-        let mut ch = CommonHeader { pdu_type: PduType::C2hData.code(), hlen: 24, pdo: 24, ..CommonHeader::default() };
-        ch.flags = PduFlags::new().with_last_pdu(true).with_success(true);
-        ch.plen.set(24 + 4096);
-        assert_eq!(ch.as_bytes(), [0x07, 0x0c, 0x18, 0x18, 0x18, 0x10, 0, 0]);
-    }
-}
