@@ -15,7 +15,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "docs/benchmarks/blind.py"
 
 
-@pytest.mark.skipif("WARP_DEEP" not in os.environ, reason="a blind fit takes minutes; WARP_DEEP=1 runs two")
+@pytest.mark.deep
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_hidden_drive_is_predicted(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = importlib.util.spec_from_file_location("blind", SCRIPT)

@@ -269,6 +269,7 @@ def test_without_a_counter_ratios_are_measured(tmp_path: Path) -> None:
     assert (one.waf, one.probe, one.use, one.relative_to.probe) == (1.2, "zipf", "holdout", "uniform")
 
 
+@pytest.mark.deep
 def test_a_drive_without_a_counter_is_fitted_by_its_ratios(copy: Path, tmp_path: Path) -> None:
     """The rows are those that `warp characterize --without-counters` writes for rates without noise."""
     lines = [line.split(",", 5) for line in (copy / "measurements.csv").read_text().splitlines()]

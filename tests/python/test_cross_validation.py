@@ -75,6 +75,7 @@ def test_every_figure_is_predicted_from_the_others(found: Calibration) -> None:
     assert plateau.width > validation.figures[1].width, "the interval is as wide as the two readings are apart"
 
 
+@pytest.mark.deep
 def test_a_fold_does_not_know_what_only_its_figure_determines(found: Calibration, store: Path) -> None:
     """Two figures determine the split, so the fold of one of them depends on the other alone."""
     unknown = [METRIC, SPLIT]

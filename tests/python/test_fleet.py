@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from pathlib import Path
@@ -300,7 +299,7 @@ def test_mistakes_are_one_sentence() -> None:
             build()
 
 
-@pytest.mark.skipif("WARP_DEEP" not in os.environ, reason="a cluster takes long to start; test_sweep.py has one")
+@pytest.mark.deep
 def test_ray_with_a_killed_node_gives_the_same_integers(tmp_path: Path) -> None:
     """A mix of a killed node runs again, and no mix counts twice."""
     ray = pytest.importorskip("ray")

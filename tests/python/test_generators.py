@@ -4,7 +4,6 @@ workload."""
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -311,7 +310,7 @@ def test_a_broken_workload_fails_its_points() -> None:
     assert found.failed["error"][0].as_py() == "workload broken, block 1: ValueError: no idea"
 
 
-@pytest.mark.skipif("WARP_DEEP" not in os.environ, reason="a cluster takes long to start; test_sweep.py has one")
+@pytest.mark.deep
 def test_on_ray_it_is_the_same(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     experiment = Experiment.of_workload(parametrised(0.7), "warp_default")

@@ -7,7 +7,6 @@ the table of docs/benchmarks/calibration.md.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,7 +72,7 @@ def test_a_hidden_separation_and_a_shared_frontier_are_recovered(tmp_path: Path)
     assert all(one.settings[COPIES] == "with_host" for one in found.members)
 
 
-@pytest.mark.skipif("WARP_DEEP" not in os.environ, reason="ten calibrations take a while; WARP_DEEP=1 runs them")
+@pytest.mark.deep
 def test_the_truth_is_inside_in_nine_of_ten_draws_of_the_noise(tmp_path: Path) -> None:
     truth, held = true_cells(), 0
     for seed in range(1, 11):

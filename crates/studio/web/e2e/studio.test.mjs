@@ -2,6 +2,7 @@
 //
 //   node --test e2e/                              all tests
 //   node --test --test-name-pattern "fork" e2e/   one of them
+//   WARP_DEEP=1 node --test e2e/                  also those that take long
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -9,6 +10,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { commandCells, isOver, newPage, PATIENCE_MS, playToTheEnd, position, seek, standsAt, Server, startBrowser, threeStreams, until, wafs, warp, workFolder } from "./host.mjs";
 
+const onlyDeep = (process.env.WARP_DEEP ?? "0") === "0" && "takes long; WARP_DEEP=1 runs it";
 const AXE = createRequire(import.meta.url).resolve("axe-core");
 
 let browser;
@@ -217,8 +219,8 @@ test("a lane's number and its curve say what they are the write amplification of
 });
 
 // Two sizes of phones.
-for (const [height, stories] of [[844, ["reclaim-unit", "isolation"]], [667, ["reclaim-unit"]]]) {
-    test(`on a phone ${height} pixels high no caption of the tour is above what it is about`, async () => {
+for (const [height, stories, skip] of [[844, ["reclaim-unit", "isolation"], onlyDeep], [667, ["reclaim-unit"], false]]) {
+    test(`on a phone ${height} pixels high no caption of the tour is above what it is about`, { skip }, async () => {
         const page = await newPage(browser, { viewport: { width: 390, height }, isMobile: true, hasTouch: true });
         for (const story of stories) {
             await page.goto(`${server.address}#/tour/${story}`);
@@ -311,7 +313,7 @@ test("what is exported can be used outside", async () => {
     await close(page);
 });
 
-test("ten pages watch at once", async () => {
+test("ten pages watch at once", { skip: onlyDeep }, async () => {
     const id = await server.begin(threeStreams(["FDP"], { seed: 2 }));
     const pages = await Promise.all(Array.from({ length: 10 }, () => newPage(browser)));
     await Promise.all(pages.map((page) => page.goto(`${server.address}#/session/${id}`)));
