@@ -20,10 +20,10 @@ from warp_ssd.sweep import sweep
 
 OP, POLICY, ISOLATION = "geometry.over_provisioning", "gc.victim_policy", "handles.isolation"
 TRUTH: dict[str, object] = {OP: 0.135, POLICY: "cost_age", ISOLATION: "persistently_isolated"}
-SMALL = {"geometry.physical_bytes": "32GiB", "handles.count": 3}
-"""A drive of 128 reclaim units. Small scaled models of it still have large units."""
+SMALL = {"geometry.physical_bytes": "16GiB", "handles.count": 3}
+"""A drive of 64 reclaim units. Small scaled models of it still have large units."""
 STEP = 1 / 128
-"""Over-provisioning of one reclaim unit, the resolution of a fit."""
+"""Over-provisioning of half a reclaim unit."""
 
 
 def measured(noise: float) -> list[Measurement]:
