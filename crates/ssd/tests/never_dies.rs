@@ -212,7 +212,7 @@ fn swarm() {
     let start = Instant::now();
     let mut coverage = Coverage::default();
     let mut cases = 0;
-    while cases < most && budget.is_none_or(|budget| start.elapsed() < budget) {
+    while cases < most && (cases == 0 || budget.is_none_or(|budget| start.elapsed() < budget)) {
         let case = Case::new(first.wrapping_add(cases));
         match case.run() {
             Ok(covered) => coverage.merge(&covered),

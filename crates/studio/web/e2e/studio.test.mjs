@@ -1,8 +1,8 @@
 // Tests of the studio with a real server and a real Chromium.
 //
-//   node --test e2e/                              all tests
+//   WARP_DEEP=1 node --test e2e/                  all tests
+//   node --test e2e/                              without those that take long
 //   node --test --test-name-pattern "fork" e2e/   one of them
-//   WARP_DEEP=1 node --test e2e/                  also those that take long
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
